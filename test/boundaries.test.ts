@@ -114,6 +114,7 @@ const COMPOSITION: ReadonlyArray<readonly [RegExp, string]> = [
   [/^src\/services\/projects\/flow-references\.ts$/, "one place looks up all that flows refer to"],
   [/^src\/(services|stores)\/secrets\//, "every sealed column of the database, whatever it belongs to"],
   [/^src\/services\/accounts\/quotas\.ts$/, "what an organisation uses, whatever it belongs to"],
+  [/^src\/services\/erasures\//, "one erasure removes all of a user, whatever it belongs to"],
   [/^src\/services\/housekeeping\.ts$/, "one timer removes what has had its time, whatever it belongs to"],
 ];
 

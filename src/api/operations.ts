@@ -14,6 +14,7 @@ import { createKnowledgeBaseOperations } from "./knowledge/knowledge-bases.ts";
 import { createDocumentOperations } from "./documents/documents.ts";
 import { createDatasetOperations } from "./evals/datasets.ts";
 import { createDatasetRowOperations } from "./evals/dataset-rows.ts";
+import { createErasureOperations } from "./erasures/erasures.ts";
 import { createEvaluatorOperations } from "./evals/evaluators.ts";
 import { createEvaluatorPreviewOperations } from "./evals/evaluator-previews.ts";
 import { createExperimentJobOperations } from "./evals/experiment-jobs.ts";
@@ -118,6 +119,7 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
     ...createTokenOperations(deps, services),
     ...createSessionOperations(deps, services),
     ...createProviderSignInOperations(deps, services),
+    ...createErasureOperations(deps),
     ...createAuditOperations(deps),
     ...createLimitsOperations(deps),
     ...createQueueOperations(deps),

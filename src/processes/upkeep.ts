@@ -1,6 +1,8 @@
 import { untilDone } from "../platform/periodically.ts";
 import type { Periodic } from "../platform/periodically.ts";
 import { startDocumentSweeper } from "../services/documents/document-sweeper.ts";
+import { BLOB_KEYS } from "../services/erasures/erase.ts";
+import { startErasing } from "../services/erasures/sweeper.ts";
 import { startEvalSweeper } from "../services/evals/sweeper.ts";
 import { startHousekeeping } from "../services/housekeeping.ts";
 import { startKnowledgeHousekeeping } from "../services/knowledge/housekeeping.ts";
@@ -12,6 +14,7 @@ import { startSweeper } from "../services/runs/sweeper.ts";
 import { allSchedules } from "../services/schedules/all-schedules.ts";
 import { keepSchedules } from "../services/schedules/keep-schedules.ts";
 import { startKeepingStatistics } from "../services/system/keep-statistics.ts";
+import { createHistoryEraser } from "../temporal/erase-histories.ts";
 import { createEvalStarter } from "../temporal/evals.ts";
 import { createProviderJobs } from "../temporal/providers.ts";
 import type { ResourceStarter } from "../temporal/resources.ts";
@@ -54,6 +57,9 @@ export function startUpkeep(
       onSwept: (removed) => logger.info({ removed }, "blobs that nothing referred to are removed"),
       onError,
     }),
+  );
+  keep("erasures", (onError) =>
+    startErasing({ ...runs.sweeping, histories: createHistoryEraser(client, BLOB_KEYS) }, recoveryMs, onError),
   );
   keep("statistics of tables", (onError) => startKeepingStatistics(db, onError));
   keep("knowledge bases", (onError) => startKnowledgeHousekeeping(db, blobs, onError));

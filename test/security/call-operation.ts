@@ -5,7 +5,12 @@ import { idFor, idsOf, NEEDED_QUERY } from "./foreign-ids.ts";
 import type { Ids } from "./foreign-ids.ts";
 
 /** Ids that a body may have and the first example has not. */
-const OPTIONAL = ["validateFlow.project_id", "createDataset.project_id", "runAction.connection_id"];
+const OPTIONAL = [
+  "validateFlow.project_id",
+  "createDataset.project_id",
+  "createErasure.project_id",
+  "runAction.connection_id",
+];
 
 /** A body that fits: the first example, with these ids where it has ids. */
 function bodyOf(operation: Operation, ids: Ids): unknown {

@@ -37,6 +37,8 @@ const PLAIN: Ids = {
   "createRun.user_id": HANDLE,
   "runDeployedFlow.user_id": HANDLE,
   "streamDeployedFlow.user_id": HANDLE,
+  // A user who has nothing.
+  "createErasure.user_id": "nobody-1",
   // A node of the run, which is scored.
   "listRunScores.node_id": "approval-0",
   "listScores.node_id": "approval-0",
@@ -195,6 +197,11 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     async () => expect((await secret.get(`/v2/run-jobs/${runJob.job_id}`)).body.state).toBe("COMPLETED"),
     60_000,
   );
+  const { body: erasure } = await secret.post("/v2/erasures", { user_id: "nobody-2" });
+  await vi.waitFor(
+    async () => expect((await secret.get(`/v2/erasures/${erasure.erasure_id}`)).body.state).toBe("COMPLETED"),
+    60_000,
+  );
   const given = { name: "theirs", data_type: "boolean", value: true, node_id: "approval-0" };
   const { body: score } = await secret.post(`/v2/evals/runs/${paused}/scores`, given);
   // One that every filter of the list holds for.
@@ -261,6 +268,7 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     run_id: paused,
     "resumeRun.run_id": failed,
     pause_id: pauses[0].pause_id,
+    erasure_id: erasure.erasure_id,
     key_id: key.key_id,
     user_id: user.user_id,
     session_id: sessions.data[0].session_id,

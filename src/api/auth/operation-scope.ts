@@ -27,6 +27,7 @@ const CAPABILITY_OF_TAG: Readonly<Record<string, Capability>> = {
   "API keys": "keys",
   Users: "users",
   Sessions: "users",
+  Erasures: "users",
   "Audit log": "audit",
   Service: "service",
 };

@@ -1,5 +1,5 @@
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import {
   addBlobs,
   BLOB_COLUMNS,
@@ -40,19 +40,49 @@ export async function sweepBlobs(
       }
       await inOneState(db, async () => {
         await keepOfOpenRuns(db, CLOCK_MARGIN_MS);
-        for (const column of BLOB_COLUMNS) {
-          const blocks = await blocksOf(db, column);
-          for (let first = 0; first < blocks; first += blocksAtOnce) {
-            await keepReferenced(db, column, first, first + blocksAtOnce < blocks ? blocksAtOnce : undefined);
-          }
-        }
+        await keepAllReferenced(db, blocksAtOnce);
       });
-      for (let removed = 0; ;) {
-        const keys = await takeUnreferenced(db, REMOVED_AT_ONCE);
-        await Promise.all(keys.map((key) => blobs.delete(key)));
-        removed += keys.length;
-        if (keys.length < REMOVED_AT_ONCE) return removed;
-      }
+      return removeRest(db, blobs);
     }),
   );
+}
+
+/**
+ * Removes those of an organisation's blobs that nothing refers to any more: what referred to them has just been removed, so their age does
+ * not matter, nor do open runs. Answers how many there were.
+ */
+export async function removeUnreferenced(
+  { db: database, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "delete"> },
+  orgId: string,
+  keys: readonly string[],
+): Promise<number> {
+  return database.system((db) =>
+    withComparison(db, async () => {
+      const own = keys.filter((key) => key.startsWith(`${orgId}/`));
+      await addBlobs(
+        db,
+        own.map((key) => ({ key, org_id: orgId, made_at: new Date(0) })),
+      );
+      await inOneState(db, () => keepAllReferenced(db, BLOCKS));
+      return removeRest(db, blobs);
+    }),
+  );
+}
+
+async function keepAllReferenced(db: Db, blocksAtOnce: number): Promise<void> {
+  for (const column of BLOB_COLUMNS) {
+    const blocks = await blocksOf(db, column);
+    for (let first = 0; first < blocks; first += blocksAtOnce) {
+      await keepReferenced(db, column, first, first + blocksAtOnce < blocks ? blocksAtOnce : undefined);
+    }
+  }
+}
+
+async function removeRest(db: Db, blobs: Pick<BlobStore, "delete">): Promise<number> {
+  for (let removed = 0; ;) {
+    const keys = await takeUnreferenced(db, REMOVED_AT_ONCE);
+    await Promise.all(keys.map((key) => blobs.delete(key)));
+    removed += keys.length;
+    if (keys.length < REMOVED_AT_ONCE) return removed;
+  }
 }

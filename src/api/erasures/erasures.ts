@@ -1,0 +1,141 @@
+import { z } from "zod";
+import { ERASURE_STATES } from "../../domain/erasures/erasure.ts";
+import { auditAs } from "../../services/audit/audit.ts";
+import { createErasure, requireErasure } from "../../services/erasures/erasures.ts";
+import { listErasures } from "../../stores/erasures/erasures.ts";
+import type { ErasureRow } from "../../stores/erasures/erasures.ts";
+import type { ApiDeps } from "../deps.ts";
+import { listPage, listQuery, pageOf } from "../http/list.ts";
+import { defineOperation } from "../http/operation.ts";
+import type { Operation } from "../http/operation.ts";
+import { pathId } from "../http/path-id.ts";
+import { visibleText } from "../http/text-fields.ts";
+
+const COMMON = { tag: "Erasures", auth: "secret", role: "admin" } as const;
+const PATH = "/v2/erasures";
+const params = z.object({ erasure_id: pathId("erasure") });
+
+const body = z
+  .strictObject({
+    user_id: visibleText(256).describe("The `user_id` of runs, documents and conversations; compared exactly."),
+    project_id: z.uuid().toLowerCase().nullish().describe("Only in this project. Left out: in the whole organisation."),
+  })
+  .meta({ id: "ErasureCreate" });
+
+const erasureSchema = z
+  .object({
+    erasure_id: z.uuid(),
+    project_id: z.uuid().nullable().describe("null: the whole organisation."),
+    user_hash: z
+      .string()
+      .describe(
+        "SHA-256, as hexadecimal digits, of the organisation's id, a line feed and the `user_id`. The id itself is not kept.",
+      ),
+    state: z.enum(ERASURE_STATES),
+    removed: z.record(z.string(), z.int()).describe("By store, how much of the user was found and removed so far."),
+    left: z
+      .array(z.object({ store: z.string(), count: z.int().nullable(), reason: z.string() }))
+      .describe("What stays, and why; once it is COMPLETED."),
+    problem: z.string().nullable().describe("Why it does not get on at present. It goes on automatically."),
+    created_by: z.string().describe("`user:<id>` or `org_api_key:<id>`."),
+    created_at: z.iso.datetime(),
+    started_at: z.iso.datetime().nullable(),
+    finished_at: z.iso.datetime().nullable(),
+  })
+  .meta({ id: "Erasure" });
+
+/** `/v2/erasures`: the removal of everything of one end user, with a report. */
+export function createErasureOperations({ db }: ApiDeps): Operation[] {
+  const audited = auditAs("erasure", auditView);
+  return [
+    defineOperation({
+      ...COMMON,
+      id: "createErasure",
+      method: "POST",
+      path: PATH,
+      summary: "Erase the data of a user",
+      description: `Removes in the background, for good, everything of an end user: runs with their values, nodes, events and pauses (those under way are cancelled), sub-flows and what triggers made of them, conversations, documents, dataset rows made of those runs and results of experiments with these, scores, events and webhook deliveries, kept answers, blobs, and what Temporal has of them.
+Of a user for whom that is under way it answers the same erasure. What is made for the user meanwhile is removed as well.`,
+      body,
+      examples: { user: { user_id: "ada-1" } },
+      problems: ["not_found"],
+      success: {
+        202: {
+          description: "The erasure.",
+          schema: erasureSchema,
+          headers: { Location: "Its address." },
+          links: {
+            getErasure: { operationId: "getErasure", parameters: { erasure_id: "$response.body#/erasure_id" } },
+          },
+        },
+      },
+      async handler({ body: { user_id, project_id }, principal: { org_id, type, id }, audit, newId }) {
+        const erasure_id = newId();
+        const wanted = { erasure_id, org_id, user_id, created_by_type: type, created_by_id: id };
+        const erasure = await createErasure(
+          db,
+          { ...wanted, project_id: project_id ?? null },
+          audited(audit, erasure_id),
+        );
+        return { status: 202, body: present(erasure), headers: { Location: `${PATH}/${erasure.erasure_id}` } };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "listErasures",
+      method: "GET",
+      path: PATH,
+      summary: "List erasures",
+      description: "With what each has removed. They are kept for ever.",
+      query: listQuery,
+      problems: ["invalid_cursor", "cursor_mismatch"],
+      success: { 200: { description: "A page of erasures.", schema: pageOf(erasureSchema, "ErasurePage") } },
+      async handler({ query, principal: { org_id } }) {
+        const page = await listPage({
+          list: "erasures",
+          orgId: org_id,
+          query,
+          fetch: (keyset) => db.org(org_id, (connection) => listErasures(connection, keyset)),
+          idOf: ({ erasure_id }) => erasure_id,
+          present,
+        });
+        return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "getErasure",
+      method: "GET",
+      path: `${PATH}/{erasure_id}`,
+      summary: "Get the report of an erasure",
+      description: "It runs in the background; poll until it is COMPLETED.",
+      params,
+      success: { 200: { description: "The erasure.", schema: erasureSchema } },
+      async handler({ params: { erasure_id }, principal: { org_id } }) {
+        return { status: 200, body: present(await requireErasure(db, org_id, erasure_id)) };
+      },
+    }),
+  ];
+}
+
+function auditView({ project_id, user_hash }: ErasureRow) {
+  return { project_id, user_hash };
+}
+
+function present(erasure: ErasureRow): z.input<typeof erasureSchema> {
+  const { erasure_id, project_id, user_hash, state, removed, remaining, problem } = erasure;
+  const { created_by_type, created_by_id, created_at, started_at, finished_at } = erasure;
+  return {
+    erasure_id,
+    project_id,
+    user_hash,
+    state,
+    removed: { ...removed },
+    left: remaining.map((each) => ({ ...each })),
+    problem,
+    created_by: `${created_by_type}:${created_by_id}`,
+    created_at,
+    started_at,
+    finished_at,
+  };
+}

@@ -1,0 +1,216 @@
+import { nextProgress } from "../../domain/erasures/erasure.ts";
+import type { ErasureProgress, ErasureRest } from "../../domain/erasures/erasure.ts";
+import type { BlobStore } from "../../platform/blobs/blobs.ts";
+import { BLOB_KEY_PATTERN } from "../../stores/blob-sweep.ts";
+import type { Database } from "../../stores/db.ts";
+import { deleteDocuments } from "../../stores/documents/documents.ts";
+import {
+  eraseAnswers,
+  eraseAuditValues,
+  eraseEvents,
+  eraseSettings,
+  namesErased,
+  removeAnswers,
+} from "../../stores/erasures/erase-mentions.ts";
+import type { LongAnswer, Scanned } from "../../stores/erasures/erase-mentions.ts";
+import {
+  eraseDatasetRows,
+  eraseExports,
+  eraseRuns,
+  findRunsOfUser,
+  keepBlobs,
+  runsToErase,
+} from "../../stores/erasures/erase-runs.ts";
+import {
+  erasedBlobs,
+  forgetBlobs,
+  insertRemovedItems,
+  keptHistories,
+  markHistoryGone,
+  modelCallsLeft,
+  placesOfUser,
+} from "../../stores/erasures/erasure-items.ts";
+import { addRemoved } from "../../stores/erasures/erasures.ts";
+import type { OpenErasure } from "../../stores/erasures/erasures.ts";
+import { deleteConversations } from "../../stores/models/conversations.ts";
+import type { HistoryEraser, HistoryOf } from "../../temporal/erase-histories.ts";
+import { forceCancel } from "../runs/force-cancel.ts";
+import type { ForceCancelDeps } from "../runs/force-cancel.ts";
+import { removeUnreferenced } from "../system/sweep-blobs.ts";
+
+export interface EraseDeps extends ForceCancelDeps {
+  readonly db: Database;
+  readonly blobs: BlobStore;
+  readonly histories: HistoryEraser;
+}
+
+/** What a part of an erasure has come to. */
+interface Slice extends Scanned {
+  /** How long to leave it alone (ms), because something is not done yet. */
+  readonly waitMs?: number;
+}
+
+/** Where an erasure goes on, and how soon (ms). "end": it is done. */
+export type Erased = { readonly progress: ErasureProgress; readonly waitMs: number } | "end";
+
+const FOUND_AT_ONCE = 1000;
+const RUNS_AT_ONCE = 100;
+const ROWS_AT_ONCE = 500;
+const SCANNED_AT_ONCE = 2000;
+const ANSWERS_AT_ONCE = 200;
+const HISTORIES_AT_ONCE = 20;
+const BLOBS_AT_ONCE = 5000;
+/** Temporal removes histories in the background. */
+const WAIT_MS = 500;
+const LONGEST_ANSWER_BYTES = 1024 * 1024 * 1024;
+
+/** Keys of blobs in the payloads of histories. */
+export const BLOB_KEYS = new RegExp(BLOB_KEY_PATTERN, "g");
+
+/**
+ * Goes on with an erasure for a part that takes seconds at most. Can be called again after any failure: each part removes what
+ * is there, and counts it in the same transaction.
+ */
+export async function eraseNext(deps: EraseDeps, erasure: OpenErasure): Promise<Erased> {
+  const { progress } = erasure;
+  const { after, found, waitMs } = await STEPS[progress.step](deps, erasure);
+  const next = nextProgress(progress, { after, found, now: Date.now() });
+  if (progress.step === "blobs" && after === null) return "end";
+  const isRepeated = progress.step === "audit" && next.step === "runs" && !progress.found && found === 0;
+  return { progress: next, waitMs: waitMs ?? (isRepeated ? WAIT_MS : 0) };
+}
+
+const STEPS: Readonly<Record<ErasureProgress["step"], (deps: EraseDeps, erasure: OpenErasure) => Promise<Slice>>> = {
+  runs: eraseSomeRuns,
+  user: eraseOfUser,
+  events: ({ db }, erasure) =>
+    db.systemTransaction((connection) => eraseEvents(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE)),
+  answers: eraseSomeAnswers,
+  audit: ({ db }, erasure) =>
+    db.systemTransaction((connection) =>
+      eraseAuditValues(connection, erasure, erasure.progress.after, SCANNED_AT_ONCE),
+    ),
+  histories: eraseHistories,
+  blobs: eraseBlobs,
+};
+
+/** What is not done with this call is left to the next one. */
+const MORE = "";
+
+/** Cancels runs that are under way, and removes the ones that have ended with what was made of them. */
+async function eraseSomeRuns(deps: EraseDeps, erasure: OpenErasure): Promise<Slice> {
+  const { db } = deps;
+  const { erasure_id, org_id } = erasure;
+  const noted = await db.system((connection) => findRunsOfUser(connection, erasure, FOUND_AT_ONCE));
+  const runs = await db.system((connection) => runsToErase(connection, erasure_id, RUNS_AT_ONCE));
+  for (const { run_id, open } of runs)
+    if (open) await forceCancel(deps, org_id, run_id, "The data of its user is erased.");
+  const ids = runs.map(({ run_id }) => run_id);
+  const removed = await db.systemTransaction(async (connection) => {
+    const gone = await eraseRuns(connection, erasure, ids);
+    const rows = await eraseDatasetRows(connection, erasure, ROWS_AT_ONCE);
+    return gone + rows + (await eraseExports(connection, erasure));
+  });
+  const found = noted + removed;
+  // Where nothing has come of it, others have them in hand.
+  if (found === 0 && runs.length > 0) return { found, after: MORE, waitMs: WAIT_MS };
+  return { found, after: found > 0 ? MORE : null };
+}
+
+/** Conversations and documents, which the user has without runs, and settings that name the user. */
+async function eraseOfUser({ db }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
+  const { erasure_id, org_id, user_id } = erasure;
+  const places = await db.org(org_id, (connection) => placesOfUser(connection, user_id, erasure.project_id));
+  let found = 0;
+  for (const { project_id, node_id } of places) {
+    found += await db.orgTransaction(org_id, async (connection) => {
+      if (node_id === null) {
+        const conversations = await deleteConversations(connection, project_id, user_id, ROWS_AT_ONCE);
+        await addRemoved(connection, erasure_id, { conversations });
+        return conversations;
+      }
+      const documents = await deleteDocuments(connection, { project_id, node_id, user_id }, null, ROWS_AT_ONCE);
+      const keys = documents.flatMap(({ blob_key, text_value }) => [
+        blob_key,
+        ...(text_value && "ref" in text_value ? [text_value.ref.$blob] : []),
+      ]);
+      await keepBlobs(connection, erasure, keys);
+      const ids = documents.map(({ file_id }) => file_id);
+      await insertRemovedItems(connection, erasure, "document", ids);
+      await addRemoved(connection, erasure_id, { documents: ids.length });
+      return ids.length;
+    });
+  }
+  found += await db.systemTransaction((connection) => eraseSettings(connection, erasure));
+  return { found, after: places.length > 0 ? MORE : null };
+}
+
+async function eraseSomeAnswers({ db, blobs }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
+  const { long, ...scanned } = await db.systemTransaction((connection) =>
+    eraseAnswers(connection, erasure, erasure.progress.after, ANSWERS_AT_ONCE),
+  );
+  const gone: string[] = [];
+  for (const answer of long) if (await isErased({ db, blobs }, erasure, answer)) gone.push(answer.key);
+  const removed = await db.systemTransaction((connection) => removeAnswers(connection, erasure, gone));
+  return { ...scanned, found: scanned.found + removed };
+}
+
+/** Whether a kept answer that is in the blob store names something that is erased. */
+async function isErased(
+  { db, blobs }: Pick<EraseDeps, "db" | "blobs">,
+  { erasure_id, user_id, project_id }: OpenErasure,
+  { blob }: LongAnswer,
+): Promise<boolean> {
+  const bytes = await blobs.read(blob, LONGEST_ANSWER_BYTES).catch(() => null);
+  if (bytes === null) return false;
+  const text = bytes.toString("utf8");
+  if (project_id === null && text.includes(`"user_id":${JSON.stringify(user_id)}`)) return true;
+  const ids = new Set(text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g));
+  return db.system((connection) => namesErased(connection, erasure_id, [...ids].join(" ")));
+}
+
+/** Removes what Temporal has of runs, documents and experiments, once nothing writes there any more. */
+async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
+  const { erasure_id, progress } = erasure;
+  const kept = await db.system((connection) =>
+    keptHistories(connection, erasure_id, progress.after, HISTORIES_AT_ONCE),
+  );
+  for (const { kind, item_id, open } of kept) {
+    if (open) continue;
+    const { gone, removed, matches } = await histories.erase(kind as HistoryOf, item_id);
+    await db.systemTransaction(async (connection) => {
+      await keepBlobs(connection, erasure, matches);
+      await addRemoved(connection, erasure_id, { histories: removed });
+      if (gone) await markHistoryGone(connection, erasure_id, item_id);
+    });
+  }
+  if (kept.length === HISTORIES_AT_ONCE) return { found: 0, after: kept.at(-1)?.item_id ?? null };
+  // Once more from the first one that is left.
+  const left = await db.system((connection) => keptHistories(connection, erasure_id, null, 1));
+  return left.length === 0 ? { found: 0, after: null } : { found: 0, after: LOWEST, waitMs: WAIT_MS };
+}
+
+const LOWEST = "00000000-0000-0000-0000-000000000000";
+
+/** Removes the blobs to which no other row refers. */
+async function eraseBlobs({ db, blobs }: EraseDeps, { erasure_id, org_id }: OpenErasure): Promise<Slice> {
+  const keys = await db.system((connection) => erasedBlobs(connection, erasure_id, BLOBS_AT_ONCE));
+  if (keys.length === 0) return { found: 0, after: null };
+  const removed = await removeUnreferenced({ db, blobs }, org_id, keys);
+  await db.systemTransaction(async (connection) => {
+    await forgetBlobs(connection, erasure_id, keys);
+    await addRemoved(connection, erasure_id, { blobs: removed });
+  });
+  return { found: 0, after: MORE };
+}
+
+/** What an erasure leaves, and why. */
+export async function remainingOf({ db }: Pick<EraseDeps, "db">, erasure: OpenErasure): Promise<ErasureRest[]> {
+  const count = await db.system((connection) => modelCallsLeft(connection, erasure));
+  const reason = "Tokens and costs by the run's id, without any value: they are what is billed.";
+  return [
+    ...(count > 0 ? [{ store: "model_calls", count, reason }] : []),
+    { store: "audit_log", count: null, reason: "Who has done what and when, without values of the user." },
+    { store: "backups", count: null, reason: "What was copied before. After a restore, erase the user again." },
+  ];
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import { notFound } from "../../domain/errors.ts";
+import type { Database } from "../../stores/db.ts";
+import { findErasure, findOpenErasure, insertErasure } from "../../stores/erasures/erasures.ts";
+import type { ErasureRow, NewErasure } from "../../stores/erasures/erasures.ts";
+import { recordCreated } from "../audit/audit.ts";
+import type { RowAudit } from "../audit/audit.ts";
+import { requireProject } from "../projects/projects.ts";
+
+/** What is left of the id of an erased user: whoever knows the id can tell that it is the same. */
+function hashUser(orgId: string, userId: string): string {
+  return createHash("sha256").update(`${orgId}\n${userId}`).digest("hex");
+}
+
+/**
+ * Begins to remove everything of a user; of one for whom that is under way answers it as it is. Throws the 404 of a project that
+ * does not exist.
+ */
+export async function createErasure(
+  db: Database,
+  wanted: Omit<NewErasure, "user_hash">,
+  audited: RowAudit<ErasureRow>,
+): Promise<ErasureRow> {
+  const { org_id, project_id, user_id } = wanted;
+  if (project_id !== null) await requireProject(db, org_id, project_id, "project");
+  const row = { ...wanted, user_hash: hashUser(org_id, user_id) };
+  // Between the two statements the other one can end; then a new one begins.
+  for (;;) {
+    const erasure = await db.orgTransaction(org_id, async (connection) => {
+      const made = await insertErasure(connection, row);
+      if (made !== null) await recordCreated(connection, audited, made);
+      return made ?? (await findOpenErasure(connection, user_id, project_id));
+    });
+    if (erasure !== null) return erasure;
+  }
+}
+
+/** One erasure. Throws 404. */
+export async function requireErasure(db: Database, orgId: string, erasureId: string): Promise<ErasureRow> {
+  const erasure = await db.org(orgId, (connection) => findErasure(connection, erasureId));
+  if (erasure === null) throw notFound("erasure");
+  return erasure;
+}

@@ -1,0 +1,256 @@
+import { BLOB_COLUMNS, BLOB_KEY_PATTERN } from "../blob-sweep.ts";
+import type { Db } from "../db.ts";
+import { OPEN } from "../states.ts";
+import { addRemoved } from "./erasures.ts";
+import type { OpenErasure } from "./erasures.ts";
+
+type ErasureOf = Pick<OpenErasure, "erasure_id" | "org_id" | "project_id" | "user_id">;
+
+/** Notes up to `limit` runs of the user that are not noted yet. Answers how many. System only. */
+export async function findRunsOfUser(
+  db: Db,
+  { erasure_id, org_id, project_id, user_id }: ErasureOf,
+  limit: number,
+): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "find_runs_to_erase",
+      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+        select $1::uuid, $2::uuid, 'run', r.run_id, true from runs r
+        where r.org_id = $2 and r.user_id = $3::text and ($4::uuid is null or r.project_id = $4)
+          and not exists (select from erasure_items i where i.erasure_id = $1 and i.item_id = r.run_id)
+        order by r.run_id desc limit $5::int
+        on conflict do nothing returning item_id`,
+    },
+    [erasure_id, org_id, user_id, project_id, limit],
+  );
+  return rows.length;
+}
+
+/** Up to `limit` runs that are still to be removed, and whether they are under way. System only. */
+export async function runsToErase(
+  db: Db,
+  erasureId: string,
+  limit: number,
+): Promise<Array<{ run_id: string; open: boolean }>> {
+  return db.query(
+    {
+      name: "runs_to_erase",
+      text: `select i.item_id as run_id, coalesce(r.state in (${OPEN}), false) as open
+        from erasure_items i left join runs r on r.run_id = i.item_id and r.org_id = i.org_id
+        where i.erasure_id = $1::uuid and i.kind = 'run' and not i.removed order by i.item_id limit $2::int`,
+    },
+    [erasureId, limit],
+  );
+}
+
+/** What is made of runs and refers to them, as items: it is found before they are gone. */
+const FROM_RUNS = `
+  select 'run' as kind, r.run_id as item_id from runs r where r.org_id = $2 and r.parent_run_id = any ($3::uuid[])
+  union select 'run', r.run_id from runs r where r.org_id = $2 and r.resumed_from is not null
+    and r.resumed_from ->> 'run_id' = any ($3::uuid[]::text[])
+  union select 'run', t.run_id from run_traces t where t.org_id = $2 and t.linked_run_id is not null and t.linked_run_id = any ($3::uuid[])
+  union select 'run', f.run_id from trigger_firings f left join runs r on r.run_id = f.run_id
+    where f.org_id = $2 and f.key = any ($3::uuid[]::text[]) and (r.user_id is null or r.user_id = $4::text)
+  union select 'run', f.run_id from trigger_firings f left join runs r on r.run_id = f.run_id
+    where f.org_id = $2 and f.root = any ($3::uuid[]::text[]) and (r.user_id is null or r.user_id = $4::text)
+  union select 'score', s.score_id from scores s where s.org_id = $2 and s.run_id = any ($3::uuid[])
+  union select 'dataset_row', d.row_id from eval_dataset_rows d where d.org_id = $2 and d.source_run_id is not null
+    and d.source_run_id = any ($3::uuid[])`;
+
+const OF_RUNS = ["runs", "run_checkpoints", "node_runs", "agent_steps"];
+/** Keys of blobs in the rows of runs. */
+const BLOBS_OF_RUNS = BLOB_COLUMNS.filter(({ table }) => OF_RUNS.includes(table))
+  .map(
+    ({ table, column }) =>
+      `select found[1] as key from ${table} t cross join regexp_matches(t.${column}::text, '${BLOB_KEY_PATTERN}', 'g') found
+        where t.run_id = any ($3::uuid[])`,
+  )
+  .join(" union ");
+
+const GONE: Readonly<Record<string, string>> = {
+  conversation_turns: "delete from conversation_turns where org_id = $1::uuid and run_id = any ($2::uuid[])",
+  trigger_firings: "delete from trigger_firings where org_id = $1::uuid and run_id = any ($2::uuid[])",
+  monitor_scores: `delete from eval_monitor_scores s using eval_monitor_runs m
+    where m.org_id = $1::uuid and m.run_id = any ($2::uuid[]) and s.monitor_id = m.monitor_id and s.run_id = m.run_id`,
+  import_rows:
+    "delete from eval_import_rows where org_id = $1::uuid and source_run_id is not null and source_run_id = any ($2::uuid[])",
+  run_texts: "delete from run_deltas where org_id = $1::uuid and run_id = any ($2::uuid[])",
+  // What has a foreign key to runs goes with them; it is counted here, by store.
+  scores: "delete from scores where org_id = $1::uuid and run_id = any ($2::uuid[])",
+  pauses: "delete from run_pauses where org_id = $1::uuid and run_id = any ($2::uuid[])",
+  run_events: "delete from run_events where org_id = $1::uuid and run_id = any ($2::uuid[])",
+  node_runs: "delete from node_runs where org_id = $1::uuid and run_id = any ($2::uuid[])",
+  runs: "delete from runs where org_id = $1::uuid and run_id = any ($2::uuid[])",
+};
+
+/**
+ * Removes runs that have ended, with all that is recorded of them, and notes what was made of them as items of the erasure.
+ * Runs that are under way stay. To be called in a transaction. System only.
+ */
+export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly string[]): Promise<number> {
+  const { erasure_id, org_id, user_id } = erasure;
+  const open = await db.query<{ run_id: string }>(
+    {
+      name: "lock_runs_to_erase",
+      text: `with locked as materialized (
+          select run_id, state from runs where org_id = $1::uuid and run_id = any ($2::uuid[]) order by run_id for update)
+        select run_id from locked where state in (${OPEN})`,
+    },
+    [org_id, runIds],
+  );
+  const stay = new Set(open.map(({ run_id }) => run_id));
+  const ids = runIds.filter((id) => !stay.has(id));
+  if (ids.length === 0) return 0;
+  await db.query(
+    {
+      name: "find_items_of_erased_runs",
+      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+        select $1::uuid, $2::uuid, kind, item_id, kind = 'run' from (${FROM_RUNS}) found on conflict do nothing`,
+    },
+    [erasure_id, org_id, ids, user_id],
+  );
+  await db.query(
+    {
+      name: "keep_blobs_of_erased_runs",
+      text: `insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2::uuid, key from (${BLOBS_OF_RUNS}) found
+        on conflict do nothing`,
+    },
+    [erasure_id, org_id, ids],
+  );
+  const removed: Record<string, number> = {};
+  for (const [store, statement] of Object.entries(GONE))
+    removed[store] = await countOf(db, `erase_${store}`, statement, [org_id, ids]);
+  await markRemoved(db, erasure_id, ids);
+  await addRemoved(db, erasure_id, removed);
+  return ids.length;
+}
+
+/** Executes a delete or update, and answers how many rows it was about. */
+export async function countOf(db: Db, name: string, statement: string, values: readonly unknown[]): Promise<number> {
+  const rows = await db.query<{ n: number }>(
+    { name, text: `with gone as (${statement} returning 1) select count(*)::int as n from gone` },
+    values,
+  );
+  return rows[0]?.n ?? 0;
+}
+
+/** Notes that items are gone. */
+async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): Promise<void> {
+  await db.query(
+    {
+      name: "mark_items_removed",
+      text: "update erasure_items set removed = true where erasure_id = $1::uuid and item_id = any ($2::uuid[])",
+    },
+    [erasureId, ids],
+  );
+}
+
+/**
+ * Removes up to `limit` rows of datasets that were made of the user's runs, in all versions of their datasets, with their results
+ * in experiments; the runs of these are noted. To be called in a transaction. System only.
+ */
+export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf, limit: number): Promise<number> {
+  const items = await db.query<{ item_id: string }>(
+    {
+      name: "dataset_rows_to_erase",
+      text: `select item_id from erasure_items where erasure_id = $1::uuid and kind = 'dataset_row' and not removed
+        order by item_id limit $2::int`,
+    },
+    [erasure_id, limit],
+  );
+  const ids = items.map(({ item_id }) => item_id);
+  if (ids.length === 0) return 0;
+  const datasets = await db.query<{ dataset_id: string }>(
+    {
+      name: "lock_datasets_to_erase",
+      text: `select dataset_id from eval_datasets where dataset_id in (
+          select dataset_id from eval_dataset_rows where org_id = $1::uuid and row_id = any ($2::uuid[]))
+        order by dataset_id for update`,
+    },
+    [org_id, ids],
+  );
+  const of = datasets.map(({ dataset_id }) => dataset_id);
+  // Jobs have files of results, and Temporal has the rows as they were given to their runs.
+  await db.query(
+    {
+      name: "find_experiment_items",
+      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+        select $1::uuid, $2::uuid, 'run', x.run_id, true from experiments e join experiment_rows x using (experiment_id)
+          where e.dataset_id = any ($4::uuid[]) and x.row_id = any ($3::uuid[]) and x.run_id is not null
+        union select $1, $2, 'experiment_job', j.job_id, true from experiments e join experiment_jobs j using (experiment_id)
+          where e.dataset_id = any ($4) and exists (
+            select from experiment_rows x where x.experiment_id = e.experiment_id and x.row_id = any ($3))
+        on conflict do nothing`,
+    },
+    [erasure_id, org_id, ids, of],
+  );
+  const removed = {
+    experiment_rows: await countOf(
+      db,
+      "erase_experiment_rows",
+      `delete from experiment_rows x using experiments e where e.dataset_id = any ($1::uuid[])
+        and x.experiment_id = e.experiment_id and x.row_id = any ($2::uuid[])`,
+      [of, ids],
+    ),
+    dataset_rows: await countOf(
+      db,
+      "erase_dataset_rows",
+      "delete from eval_dataset_rows where dataset_id = any ($1::uuid[]) and row_id = any ($2::uuid[])",
+      [of, ids],
+    ),
+  };
+  await db.query(
+    {
+      name: "recount_datasets",
+      text: `update eval_datasets d set updated_at = now(), row_count = (
+          select count(*) from eval_dataset_rows r where r.dataset_id = d.dataset_id and r.to_version is null)
+        where dataset_id = any ($1::uuid[])`,
+    },
+    [of],
+  );
+  await markRemoved(db, erasure_id, ids);
+  await addRemoved(db, erasure_id, removed);
+  return ids.length;
+}
+
+/** Takes the files from the jobs of experiments that had such rows; they can be exported anew. In a transaction. System only. */
+export async function eraseExports(db: Db, { erasure_id, org_id }: ErasureOf): Promise<number> {
+  const files = await db.query<{ job_id: string; blob_key: string }>(
+    {
+      name: "exports_to_erase",
+      text: `select j.job_id, j.blob_key from erasure_items i join experiment_jobs j on j.job_id = i.item_id
+        where i.erasure_id = $1::uuid and i.kind = 'experiment_job' and j.blob_key is not null for update of j`,
+    },
+    [erasure_id],
+  );
+  if (files.length === 0) return 0;
+  await keepBlobs(
+    db,
+    { erasure_id, org_id },
+    files.map(({ blob_key }) => blob_key),
+  );
+  await db.query(
+    { name: "erase_exports", text: "update experiment_jobs set blob_key = null where job_id = any ($1::uuid[])" },
+    [files.map(({ job_id }) => job_id)],
+  );
+  await addRemoved(db, erasure_id, { exports: files.length });
+  return files.length;
+}
+
+/** Notes blobs that rows no longer refer to. */
+export async function keepBlobs(
+  db: Db,
+  { erasure_id, org_id }: Pick<ErasureOf, "erasure_id" | "org_id">,
+  keys: readonly string[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  await db.query(
+    {
+      name: "keep_erased_blobs",
+      text: `insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2::uuid, key from unnest($3::text[]) as key
+        on conflict do nothing`,
+    },
+    [erasure_id, org_id, keys],
+  );
+}

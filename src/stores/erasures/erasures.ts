@@ -1,0 +1,170 @@
+import type { ErasureCounts, ErasureProgress, ErasureRest, ErasureState } from "../../domain/erasures/erasure.ts";
+import { FIRST_PROGRESS } from "../../domain/erasures/erasure.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+import { keysetSql } from "../keyset.ts";
+import type { Keyset } from "../keyset.ts";
+import { lockRoundRobin } from "../round-robin.ts";
+
+export interface ErasureRow {
+  readonly erasure_id: string;
+  readonly org_id: string;
+  readonly project_id: string | null;
+  /** Null once it is done. */
+  readonly user_id: string | null;
+  readonly user_hash: string;
+  readonly state: ErasureState;
+  readonly progress: ErasureProgress;
+  readonly removed: ErasureCounts;
+  readonly remaining: readonly ErasureRest[];
+  readonly problem: string | null;
+  readonly created_by_type: string;
+  readonly created_by_id: string;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+}
+
+export type NewErasure = Pick<
+  ErasureRow,
+  "erasure_id" | "org_id" | "project_id" | "user_hash" | "created_by_type" | "created_by_id"
+> & { readonly user_id: string };
+
+/** An erasure that is not done. */
+export type OpenErasure = ErasureRow & { readonly user_id: string };
+
+const COLUMNS = `erasure_id, org_id, project_id, user_id, user_hash, state, progress, removed, remaining, problem, created_by_type,
+  created_by_id, created_at, started_at, finished_at`;
+
+/** Begins an erasure; null where one of the same user and project is under way. */
+export async function insertErasure(db: Db, erasure: NewErasure): Promise<ErasureRow | null> {
+  const rows = await db.query<ErasureRow>(
+    {
+      name: "insert_erasure",
+      text: `insert into erasures (erasure_id, org_id, project_id, user_id, user_hash, progress, created_by_type, created_by_id)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::jsonb, $7::text, $8::uuid)
+        on conflict do nothing returning ${COLUMNS}`,
+    },
+    [
+      erasure.erasure_id,
+      erasure.org_id,
+      erasure.project_id,
+      erasure.user_id,
+      erasure.user_hash,
+      jsonb(FIRST_PROGRESS),
+      erasure.created_by_type,
+      erasure.created_by_id,
+    ],
+  );
+  return rows[0] ?? null;
+}
+
+/** The erasure of a user that is under way, or null. */
+export async function findOpenErasure(db: Db, userId: string, projectId: string | null): Promise<ErasureRow | null> {
+  const rows = await db.query<ErasureRow>(
+    {
+      name: "find_open_erasure",
+      text: `select ${COLUMNS} from erasures where org_id = current_org() and user_id = $1::text
+        and project_id is not distinct from $2::uuid and finished_at is null`,
+    },
+    [userId, projectId],
+  );
+  return rows[0] ?? null;
+}
+
+/** One erasure, or null. */
+export async function findErasure(db: Db, erasureId: string): Promise<ErasureRow | null> {
+  const rows = await db.query<ErasureRow>(
+    {
+      name: "find_erasure",
+      text: `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id = $1::uuid`,
+    },
+    [erasureId],
+  );
+  return rows[0] ?? null;
+}
+
+/** A page of the organisation's erasures. */
+export async function listErasures(db: Db, page: Keyset): Promise<ErasureRow[]> {
+  const { bound, compare, order, suffix } = keysetSql(page);
+  return db.query<ErasureRow>(
+    {
+      name: `list_erasures_${suffix}`,
+      text: `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id ${compare} $1::uuid
+        order by erasure_id ${order} limit $2::int`,
+    },
+    [bound, page.limit],
+  );
+}
+
+const DUE = lockRoundRobin({
+  table: "erasures",
+  key: "erasure_id",
+  where: "finished_at is null and leased_until <= now()",
+  order: "erasure_id",
+  limit: "$1::int",
+});
+
+/** Takes open erasures in hand that no other process has, organisations in turn. System only. */
+export async function takeErasures(db: Db, limit: number, leaseMs: number): Promise<OpenErasure[]> {
+  return db.query<OpenErasure>(
+    {
+      name: "take_erasures",
+      text: `update erasures set state = 'RUNNING', started_at = coalesce(started_at, now()),
+          leased_until = now() + make_interval(secs => $2::float8 / 1000)
+        where erasure_id in (${DUE}) returning ${COLUMNS}`,
+    },
+    [limit, leaseMs],
+  );
+}
+
+/** Notes where an erasure goes on, and for how long (ms) it is in hand or left alone. System only. */
+export async function noteErasure(
+  db: Db,
+  erasureId: string,
+  progress: ErasureProgress,
+  forMs: number,
+  problem: string | null = null,
+): Promise<void> {
+  await db.query(
+    {
+      name: "note_erasure",
+      text: `update erasures set progress = $2::jsonb, leased_until = now() + make_interval(secs => $3::float8 / 1000), problem = $4::text
+        where erasure_id = $1::uuid and finished_at is null`,
+    },
+    [erasureId, jsonb(progress), forMs, problem],
+  );
+}
+
+/** Adds to what an erasure has removed; in the transaction that removes it. */
+export async function addRemoved(db: Db, erasureId: string, counts: ErasureCounts): Promise<void> {
+  const some = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
+  if (Object.keys(some).length === 0) return;
+  await db.query(
+    {
+      name: "add_removed",
+      text: `update erasures e set removed = e.removed || (
+          select jsonb_object_agg(key, value::bigint + coalesce((e.removed ->> key)::bigint, 0)) from jsonb_each_text($2::jsonb))
+        where erasure_id = $1::uuid`,
+    },
+    [erasureId, jsonb(some)],
+  );
+}
+
+/** Ends an erasure: of the user its hash is left, and of what was found the numbers. System only. */
+export async function endErasure(db: Db, erasureId: string, remaining: readonly ErasureRest[]): Promise<void> {
+  await db.query({ name: "drop_erasure_items", text: "delete from erasure_items where erasure_id = $1::uuid" }, [
+    erasureId,
+  ]);
+  await db.query({ name: "drop_erasure_blobs", text: "delete from erasure_blobs where erasure_id = $1::uuid" }, [
+    erasureId,
+  ]);
+  await db.query(
+    {
+      name: "end_erasure",
+      text: `update erasures set state = 'COMPLETED', user_id = null, finished_at = now(), remaining = $2::jsonb, problem = null
+        where erasure_id = $1::uuid and finished_at is null`,
+    },
+    [erasureId, jsonb(remaining)],
+  );
+}
