@@ -7,6 +7,8 @@ import type { Operation } from "../http/operation.ts";
 
 const DEFAULT_DAYS = 30;
 const DAY_MS = 86_400_000;
+/** Characters of a model's name. */
+const MAX_NAME = 256;
 
 const usageReportSchema = z
   .object({
@@ -46,6 +48,7 @@ export function createUsageOperations({ db }: ApiDeps): Operation[] {
         group_by: z.enum(USAGE_GROUPS).default("day"),
         from: timeText.optional().describe(`RFC 3339; inclusive. Default: ${DEFAULT_DAYS} days before \`to\`.`),
         to: timeText.optional().describe("RFC 3339; exclusive. Default: now."),
+        model: z.string().max(MAX_NAME).optional().describe("Only calls of this model."),
       }),
       success: {
         200: {
@@ -53,10 +56,12 @@ export function createUsageOperations({ db }: ApiDeps): Operation[] {
           schema: usageReportSchema,
         },
       },
-      async handler({ query: { group_by, from, to }, principal: { org_id } }) {
+      async handler({ query: { group_by, from, to, model }, principal: { org_id } }) {
         const until = to === undefined ? timestampAt(Date.now()) : toTimestamp(to);
         const since = from === undefined ? timestampAt(Date.parse(until) - DEFAULT_DAYS * DAY_MS) : toTimestamp(from);
-        const rows = await db.org(org_id, (connected) => sumUsage(connected, group_by, since, until));
+        const rows = await db.org(org_id, (connected) =>
+          sumUsage(connected, { group: group_by, from: since, to: until, model }),
+        );
         const data = rows.map((row) => ({ ...row, total_tokens: row.input_tokens + row.output_tokens }));
         return { status: 200, body: { group_by, from: since, to: until, data } };
       },

@@ -69,8 +69,16 @@ const GROUP_KEYS: Readonly<Record<UsageGroup, string>> = {
   day: "to_char(created_at at time zone 'UTC', 'YYYY-MM-DD')",
 };
 
-/** What the organisation's calls took from a time (inclusive) to another (exclusive). */
-export async function sumUsage(db: Db, group: UsageGroup, from: string, to: string): Promise<UsageRow[]> {
+/** What the organisation's calls, of one model or of all, took from a time (inclusive) to another (exclusive). */
+export async function sumUsage(
+  db: Db,
+  {
+    group,
+    from,
+    to,
+    model,
+  }: { readonly group: UsageGroup; readonly from: string; readonly to: string; readonly model?: string | undefined },
+): Promise<UsageRow[]> {
   return db.query<UsageRow>(
     {
       name: `sum_usage_${group}`,
@@ -79,9 +87,10 @@ export async function sumUsage(db: Db, group: UsageGroup, from: string, to: stri
           coalesce(sum(cost_usd), 0)::float8 as cost_usd, (count(*) - count(cost_usd))::float8 as calls_without_price,
           (count(*) filter (where estimated))::float8 as estimated_calls
         from model_calls where org_id = current_org() and created_at >= $1::timestamptz and created_at < $2::timestamptz
+          and ($3::text is null or model = $3::text)
         group by 1 order by 1`,
     },
-    [from, to],
+    [from, to, model ?? null],
   );
 }
 

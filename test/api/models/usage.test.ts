@@ -94,6 +94,10 @@ it("is summed by project, model and day", async () => {
   const find = ({ data }: { data: { key: string }[] }, key: string) => data.find((row) => row.key === key);
   expect(find(await by("model"), "summed")).toMatchObject(counted);
   expect(find(await by("project"), project)).toMatchObject(counted);
+  expect((await by("project", { model: "summed" })).data).toEqual([
+    expect.objectContaining({ key: project, ...counted }),
+  ]);
+  expect((await by("project", { model: "nobody" })).data).toEqual([]);
   const { data, from, to } = await by("day");
   expect([data.length, from < to]).toEqual([1, true]);
   expect(data[0].key).toMatch(/^\d{4}-\d\d-\d\d$/);
