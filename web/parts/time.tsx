@@ -38,19 +38,33 @@ export function useNow(): number {
 }
 
 /** How long ago, or the day; the exact time on hover. "-" where there is none. */
-export function Time({ at }: { readonly at: string | null | undefined }): JSX.Element {
+export function Time({
+  at,
+  isPlanned = false,
+}: {
+  readonly at: string | null | undefined;
+  /** Of what is still to happen: it is never said to have happened. */
+  readonly isPlanned?: boolean;
+}): JSX.Element {
   const present = useNow();
   if (at == null) return <span>-</span>;
   const date = new Date(at);
+  const seconds = (date.getTime() - present) / 1000;
   return (
     <time className="nowrap" dateTime={at} title={EXACT.format(date)}>
-      {relative((date.getTime() - present) / 1000) ?? DAY.format(date)}
+      {(isPlanned ? untilPlanned(seconds) : relative(seconds)) ?? DAY.format(date)}
     </time>
   );
 }
 
+function untilPlanned(seconds: number): string | undefined {
+  if (seconds <= 0) return "due now";
+  return seconds < 60 ? `in ${Math.ceil(seconds)} s` : relative(seconds);
+}
+
 function relative(seconds: number): string | undefined {
   const size = Math.abs(seconds);
+  // The clocks of the service and of the reader may differ a little.
   if (size < 5) return "just now";
   if (size < 60) return seconds < 0 ? `${Math.floor(size)} s ago` : `in ${Math.floor(size)} s`;
   if (size > 7 * 86_400) return undefined;
@@ -58,15 +72,22 @@ function relative(seconds: number): string | undefined {
   return RELATIVE.format(Math.trunc(seconds / length), unit);
 }
 
-/** A length of time in two units at most: `340 ms`, `2.4 s`, `3 min 12 s`. */
+/** A length of time in two units at most: `340 ms`, `2.4 s`, `3 min 12 s`, `24 h`. */
 export function duration(ms: number | null | undefined): string {
   if (ms == null) return "-";
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  if (seconds < 60) return `${seconds < 10 ? Number(seconds.toFixed(1)) : Math.floor(seconds)} s`;
   const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
-  if (hours === 0) return `${minutes} min ${Math.round(seconds % 60)} s`;
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  if (hours === 0) return inUnits([minutes, "min"], [Math.floor(seconds % 60), "s"]);
+  return hours < 48
+    ? inUnits([hours, "h"], [minutes % 60, "min"])
+    : inUnits([Math.floor(hours / 24), "d"], [hours % 24, "h"]);
+}
+
+/** The smaller unit only where it has something to say. */
+function inUnits(large: readonly [count: number, unit: string], small: readonly [count: number, unit: string]): string {
+  return small[0] === 0 ? large.join(" ") : `${large.join(" ")} ${small.join(" ")}`;
 }
 
 /** How long something took, or takes so far. */

@@ -53,7 +53,7 @@ export function PauseView({ pauseId }: { readonly pauseId: string }): JSX.Elemen
         {pause.expires_at !== null && pause.status === "waiting" && (
           <>
             {" "}
-            · expires <Time at={pause.expires_at} />
+            · expires <Time at={pause.expires_at} isPlanned />
           </>
         )}
       </p>

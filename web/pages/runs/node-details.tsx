@@ -25,6 +25,13 @@ import type { NodeValue } from "../../api/node-values.ts";
 import type { TreeNode } from "./node-tree.ts";
 import type { FlowShape } from "./run-graph-data.ts";
 
+/** Of a node that has not ended, null is no value: nothing is recorded yet. */
+const OPEN_STATES: readonly string[] = ["PENDING", "RUNNING", "RETRYING", "PAUSED"];
+const NOT_YET: Readonly<Record<NodeValue, string>> = {
+  inputs: "None are recorded yet.",
+  output: "The node has given nothing yet.",
+};
+
 /** One node of a run: its inputs, output and error, what it asked models, and the text that one is writing. */
 export function NodeDetails({
   run,
@@ -160,7 +167,11 @@ function AnyLength({
   readonly data: NodeDetail;
   readonly member: NodeValue;
 }): JSX.Element {
-  if (!data.long_values.includes(member)) return <Value value={data[member]} label={labelOf(data, member)} />;
+  if (!data.long_values.includes(member)) {
+    const isOpen = OPEN_STATES.includes(data.state);
+    if (data[member] === null && isOpen) return <p className="muted">{NOT_YET[member]}</p>;
+    return <Value value={data[member]} label={labelOf(data, member)} />;
+  }
   // Another attempt's value begins at its first page.
   return <LongValue key={`${data.path} ${data.attempts}`} runId={runId} node={data} member={member} />;
 }

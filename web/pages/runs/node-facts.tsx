@@ -28,7 +28,7 @@ export function NodeFacts({ node }: { readonly node: NodeRun }): JSX.Element {
       )}
       {node.next_attempt_at !== null && (
         <Fact term="Next attempt">
-          <Time at={node.next_attempt_at} />
+          <Time at={node.next_attempt_at} isPlanned />
         </Fact>
       )}
     </dl>

@@ -58,7 +58,7 @@ export function Trouble({
             Retrying <code>{waiting.path}</code>: {waiting.reason}{" "}
             {waiting.next_attempt_at !== null && (
               <>
-                Next attempt <Time at={waiting.next_attempt_at} />.
+                Next attempt <Time at={waiting.next_attempt_at} isPlanned />.
               </>
             )}
           </span>
