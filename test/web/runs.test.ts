@@ -20,7 +20,14 @@ describe("the list of runs", () => {
     expect(await rows.count()).toBe(2);
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await rows.nth(2).waitFor();
-    await page.keyboard.press("j");
+    await expect
+      .poll(() =>
+        rows
+          .nth(0)
+          .locator("[data-row]")
+          .evaluate((row) => row === row.ownerDocument.activeElement),
+      )
+      .toBe(true);
     await page.keyboard.press("j");
     const second = await rows.nth(1).locator("[data-row]").getAttribute("title");
     expect(await page.evaluate("document.activeElement?.getAttribute('title')")).toBe(second);

@@ -33,6 +33,7 @@ export const shownPausesOptions = (shown: Shown) => {
     select: ({ pages }) => ({
       data: pages.flatMap((page) => page.data),
       has_more: pages.at(-1)?.has_more ?? false,
+      pages: pages.length,
     }),
     refetchInterval: POLL_MS,
     // Another filter is looked through while what it finds is fetched.

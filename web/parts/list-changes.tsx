@@ -1,14 +1,14 @@
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { JSX } from "react";
 import { announce } from "./announce.tsx";
-import { Notice } from "./states.tsx";
+import "./list-changes.css";
 
 /** Says above a list, newest first, that there are newer ones than it has, and shows them when that is asked for. */
 export function NewerNotice<Row>({
   newest,
   top,
   idOf,
-  words: [one, several],
+  words,
   isReading,
   onShow,
 }: {
@@ -19,22 +19,107 @@ export function NewerNotice<Row>({
   readonly idOf: (row: Row) => string;
   readonly words: readonly [one: string, several: string];
   readonly isReading: boolean;
-  readonly onShow: () => void;
+  readonly onShow: () => Promise<unknown>;
 }): JSX.Element | null {
-  if (newest === undefined || top === undefined) return null;
-  const count = newest.data.filter((row) => idOf(row) > top).length;
-  if (count === 0) return null;
-  const hasMore = newest.has_more && count === newest.data.length;
+  const count = top === undefined ? 0 : (newest?.data ?? []).filter((row) => idOf(row) > top).length;
+  const isAtLeast = newest?.has_more === true && count === newest.data.length;
+  const text = `${count}${isAtLeast ? "+" : ""} newer ${count === 1 ? words[0] : words[1]}`;
+  return <Waiting text={count === 0 ? null : text} action="Show" isReading={isReading} onShow={onShow} />;
+}
+
+/**
+ * What a list has not taken in yet. It stands in a line that the list has anyway (`list-line`), so that saying it moves nothing, and
+ * that stays in sight. Showing it leads to the first row.
+ */
+function Waiting({
+  text,
+  action,
+  isReading,
+  onShow,
+}: {
+  /** Null for nothing. */
+  readonly text: string | null;
+  readonly action: string;
+  readonly isReading: boolean;
+  readonly onShow: () => Promise<unknown> | void;
+}): JSX.Element {
+  const notice = useRef<HTMLDivElement>(null);
+  const show = async (): Promise<void> => {
+    const list = notice.current?.closest("[data-list]");
+    await onShow();
+    // Once the rows are drawn: the button that had the focus is gone then.
+    requestAnimationFrame(() => list?.querySelector<HTMLElement>("[data-row]")?.focus());
+  };
   return (
-    <Notice tone="info">
-      <span>
-        {count}
-        {hasMore && "+"} newer {count === 1 ? one : several}
-      </span>
-      <button type="button" className="button button-small" disabled={isReading} onClick={onShow}>
-        Show
-      </button>
-    </Notice>
+    <div className="list-waiting" role="status" ref={notice}>
+      {text !== null && (
+        <span className="notice">
+          <span>{text}</span>
+          <button type="button" className="button button-small" disabled={isReading} onClick={() => void show()}>
+            {action}
+          </button>
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** A row of a list that stays as it was, and whether it is still there. */
+export interface HeldRow<Row> {
+  readonly row: Row;
+  readonly isGone: boolean;
+}
+
+/**
+ * A short list that is read again and again, as its reader has it: its rows stay in their place, newest as they are now, until the reader
+ * takes in what has changed. `name` is another for another list; an empty list takes what comes.
+ */
+export function useHeldList<Row>(
+  name: string,
+  rows: readonly Row[] | undefined,
+  idOf: (row: Row) => string,
+): {
+  readonly shown: ReadonlyArray<HeldRow<Row>>;
+  readonly newer: number;
+  readonly gone: number;
+  readonly takeIn: () => void;
+} {
+  const [held, setHeld] = useState<{ readonly name: string; readonly rows: readonly Row[] } | null>(null);
+  const isOther = held?.name !== name;
+  if (rows !== undefined && (isOther || (rows.length === 0) !== (held.rows.length === 0))) setHeld({ name, rows });
+  const kept = (isOther ? rows : held.rows) ?? [];
+  const now = new Map(rows?.map((row) => [idOf(row), row]));
+  const shown = kept.map((row) => ({
+    row: now.get(idOf(row)) ?? row,
+    isGone: rows !== undefined && !now.has(idOf(row)),
+  }));
+  const known = new Set(kept.map(idOf));
+  return {
+    shown,
+    newer: (rows ?? []).filter((row) => !known.has(idOf(row))).length,
+    gone: shown.filter(({ isGone }) => isGone).length,
+    takeIn: () => rows !== undefined && setHeld({ name, rows }),
+  };
+}
+
+/** What has changed in a held list, with the button that takes it in; announced too. */
+export function HeldChanges({
+  newer,
+  gone,
+  onShow,
+}: {
+  readonly newer: number;
+  readonly gone: number;
+  readonly onShow: () => void;
+}): JSX.Element {
+  const parts = [newer > 0 ? `${newer} new` : "", gone > 0 ? `${gone} gone` : ""].filter((part) => part !== "");
+  return (
+    <Waiting
+      text={parts.length === 0 ? null : parts.join(", ")}
+      action={newer > 0 ? "Show" : "Update"}
+      isReading={false}
+      onShow={onShow}
+    />
   );
 }
 
@@ -60,5 +145,5 @@ export function ListChanges({
   useEffect(() => {
     if (text !== "") announce(text);
   }, [text, known.ids]);
-  return <>{text !== "" && <p className="small muted">{text}</p>}</>;
+  return <>{text !== "" && <span className="small muted">{text}</span>}</>;
 }

@@ -8,7 +8,7 @@ import { toProblem } from "../../api/problem.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
-import { ListChanges } from "../../parts/list-changes.tsx";
+import { HeldChanges, useHeldList } from "../../parts/list-changes.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -39,7 +39,10 @@ export function InboxPage(): JSX.Element {
   const { data: projects } = useQuery(projectsOptions);
   const me = useMe();
   const nameOf = (id: string): string => projects?.data.find(({ project_id }) => project_id === id)?.name ?? "";
-  const pauses = data?.data ?? [];
+  // Another page of the list, and another pause, are its reader's doing: then it is as it is now.
+  const name = `${shown} ${data?.pages ?? 0} ${pauseId ?? ""}`;
+  const held = useHeldList(name, isPlaceholderData ? undefined : data?.data, ({ pause_id }) => pause_id);
+  const pauses = isPlaceholderData ? (data?.data ?? []).map((row) => ({ row, isGone: false })) : held.shown;
   return (
     <>
       <PageHead title="Inbox" />
@@ -61,25 +64,28 @@ export function InboxPage(): JSX.Element {
       )}
       {(pauses.length > 0 || pauseId !== undefined) && (
         <div className={`inbox ${pauseId === undefined ? "" : "inbox-chosen"}`}>
-          <nav className="panel panel-flush inbox-list" aria-label="Open pauses">
-            <ListChanges
-              name={shown}
-              ids={isPlaceholderData ? undefined : data?.data.map(({ pause_id }) => pause_id)}
-            />
+          <nav className="panel panel-flush inbox-list" aria-label="Open pauses" data-list>
+            <div className="list-line">
+              <HeldChanges newer={held.newer} gone={held.gone} onShow={held.takeIn} />
+              <span className="small muted">
+                {(data?.data.length ?? 0).toLocaleString()}
+                {data?.has_more === true && "+"} open
+              </span>
+            </div>
             {isPending || isPlaceholderData ? (
               <Loading what="the inbox" />
             ) : pauses.length === 0 ? (
               <p className="panel muted">Nothing else waits.</p>
             ) : (
               <ul>
-                {pauses.map((pause) => (
-                  <li key={pause.pause_id}>
+                {pauses.map(({ row: pause, isGone }) => (
+                  <li key={pause.pause_id} className={isGone ? "inbox-gone" : undefined}>
                     <NavLink to={links.pause(pause.pause_id, search.get("show") ?? undefined)} data-row>
                       <span className="inbox-message">
                         <MarkdownLine text={pause.message} />
                       </span>
                       <span className="spread small muted">
-                        <span className="wrap">{nameOf(pause.project_id)}</span>
+                        <span className="wrap">{isGone ? "Waits no more" : nameOf(pause.project_id)}</span>
                         <Time at={pause.created_at} />
                       </span>
                       {!pause.may_answer && pause.assignees !== null && (

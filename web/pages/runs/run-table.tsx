@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { JSX } from "react";
+import type { JSX, ReactNode } from "react";
 import { Link } from "react-router";
 import { projectsOptions } from "../../api/runs.ts";
 import type { Run } from "../../api/runs.ts";
@@ -52,8 +52,11 @@ const COLUMNS: ReadonlyArray<Column<Run>> = [
 export function RunTable({
   runs,
   command,
+  notice,
 }: {
   readonly runs: readonly Run[];
+  /** What there is to say of the list. */
+  readonly notice: ReactNode;
   /** What lists them, for a shell. */
   readonly command: string;
 }): JSX.Element {
@@ -74,15 +77,16 @@ export function RunTable({
     ...COLUMNS,
   ]);
   return (
-    <>
-      <div className="row list-tools">
+    <div className="stack-tight" data-list>
+      <div className="list-line">
+        {notice}
         <CopyCurl command={command} />
         {chooser}
       </div>
       <section className="panel panel-flush">
         <Table dense caption="Runs" columns={shown} rows={runs} keyOf={(run) => run.run_id} />
       </section>
-    </>
+    </div>
   );
 }
 

@@ -47,7 +47,7 @@ function RunList({ search }: { readonly search: URLSearchParams }): JSX.Element 
       idOf={({ run_id }) => run_id}
       words={["run", "runs"]}
       isReading={list.isRefetching}
-      onShow={() => void list.refetch()}
+      onShow={() => list.refetch()}
     />
   );
   if (shown.length === 0 && (newest?.data ?? []).length === 0)
@@ -61,8 +61,7 @@ function RunList({ search }: { readonly search: URLSearchParams }): JSX.Element 
     );
   return (
     <>
-      {notice}
-      <RunTable runs={shown} command={curlOfRuns(filters)} />
+      <RunTable runs={shown} notice={notice} command={curlOfRuns(filters)} />
       {list.hasNextPage && (
         <div className="row">
           <button

@@ -52,7 +52,7 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
       ...SHOWN,
       cell: (each) => <span className="wrap">{each.last_error ?? each.last_status_code ?? "-"}</span>,
     },
-    { id: "next", head: "Next attempt", ...SHOWN, cell: (each) => <Time at={each.next_attempt_at} /> },
+    { id: "next", head: "Next attempt", ...SHOWN, cell: (each) => <Time at={each.next_attempt_at} isPlanned /> },
     { id: "created", head: "Created", cell: (each) => <Time at={each.created_at} /> },
     { id: "ended", head: "Ended", ...HIDDEN, cell: (each) => <Time at={each.finished_at} /> },
   ]);
@@ -66,26 +66,32 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
   const rows = list.data?.pages.flatMap((page) => page.data) ?? [];
   const newest = useDeliveriesInPlace(subscriptionId, status, rows);
   return (
-    <section className="stack-tight" aria-labelledby="deliveries">
-      <div className="spread">
-        <h2 id="deliveries">Deliveries</h2>
-        <div className="row">
-          <select
-            className="input filter-project"
-            aria-label="State"
-            data-search
-            value={status ?? ""}
-            onChange={(event) => put("status", event.target.value)}
-          >
-            <option value="">All states</option>
-            {DELIVERY_STATES.map((each) => (
-              <option key={each} value={each}>
-                {lookOf(each).word}
-              </option>
-            ))}
-          </select>
-          {chooser}
-        </div>
+    <section className="stack-tight" aria-labelledby="deliveries" data-list>
+      <h2 id="deliveries">Deliveries</h2>
+      <div className="list-line">
+        <NewerNotice
+          newest={newest}
+          top={list.data && (rows[0]?.delivery_id ?? "")}
+          idOf={({ delivery_id }) => delivery_id}
+          words={["delivery", "deliveries"]}
+          isReading={list.isRefetching}
+          onShow={() => list.refetch()}
+        />
+        <select
+          className="input filter-project"
+          aria-label="State"
+          data-search
+          value={status ?? ""}
+          onChange={(event) => put("status", event.target.value)}
+        >
+          <option value="">All states</option>
+          {DELIVERY_STATES.map((each) => (
+            <option key={each} value={each}>
+              {lookOf(each).word}
+            </option>
+          ))}
+        </select>
+        {chooser}
       </div>
       {status === "failed" && rows.length > 0 && isEditor && (
         <div className="row">
@@ -102,14 +108,6 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
           Events that the subscription asks for appear here as they happen.
         </Empty>
       )}
-      <NewerNotice
-        newest={newest}
-        top={list.data && (rows[0]?.delivery_id ?? "")}
-        idOf={({ delivery_id }) => delivery_id}
-        words={["delivery", "deliveries"]}
-        isReading={list.isRefetching}
-        onShow={() => void list.refetch()}
-      />
       {rows.length > 0 && (
         <div className="panel panel-flush">
           <Table caption="What was sent" rows={rows} keyOf={(each) => each.delivery_id} columns={shown} />
