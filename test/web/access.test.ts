@@ -119,6 +119,86 @@ describe("roles in projects", () => {
   });
 });
 
+describe("the members of a project", () => {
+  const user = async (email: string): Promise<string> =>
+    (await tenant.secret.get("/v2/users?page_size=200")).body.data.find(
+      (each: { email: string }) => each.email === email,
+    ).user_id;
+  const roles = async (project_id: string): Promise<Record<string, string>> =>
+    Object.fromEntries(
+      (await tenant.secret.get(`/v2/projects/${project_id}/members`)).body.data.map(
+        ({ email, role }: Record<string, string>) => [email, role],
+      ),
+    );
+
+  it("are set by an admin of the project alone, who has no other of the organisation's rights", async () => {
+    const [own, other] = [await tenant.deploy(asking()), await tenant.deploy(asking())];
+    await tenant.secret.patch(`/v2/projects/${own}`, { name: "Ours" });
+    const { page, context, email } = await signedIn(browser, tenant, "member", "/access");
+    const tabs = page.getByRole("navigation", { name: "Access" });
+    await page.getByRole("region", { name: "Sessions" }).waitFor();
+    // Without a role, and with a lower one, nothing of it is offered.
+    expect(await tabs.count()).toBe(0);
+    const boss = await user(email);
+    const path = (project_id: string, user_id: string) => `/v2/projects/${project_id}/members/${user_id}`;
+    await tenant.secret.put(path(own, boss), { role: "admin" });
+    await tenant.secret.put(path(other, boss), { role: "editor" });
+    const { body: guest } = await tenant.secret.post("/v2/users", {
+      email: "invited@example.test",
+      password: "a long enough password",
+      role: "member",
+    });
+    const refused: string[] = [];
+    page.on("response", (answer) => {
+      if (answer.status() === 403) refused.push(answer.url());
+    });
+    await page.reload();
+    await page.getByRole("region", { name: "Members", exact: true }).waitFor();
+    expect(await tabs.getByRole("link").allTextContents()).toEqual(["Members of projects", "Sessions"]);
+    const choice = page.getByRole("combobox", { name: "Project" });
+    expect(await choice.locator("option").allTextContents()).toEqual(["Ours"]);
+    expect(await violations(page)).toEqual([]);
+    await page.getByLabel("User id").fill(guest.user_id);
+    await page.getByRole("button", { name: "Give the role" }).click();
+    const role = page.getByLabel("Role of invited@example.test", { exact: true });
+    await role.selectOption("editor");
+    expect(await roles(own)).toEqual({ [email]: "admin", "invited@example.test": "viewer" });
+    await page.getByRole("button", { name: "Make editor" }).click();
+    await expect.poll(() => roles(own)).toEqual({ [email]: "admin", "invited@example.test": "editor" });
+    await page.getByLabel("User id").fill("0197f0a0-0000-7000-8000-000000000000");
+    await page.getByRole("button", { name: "Give the role" }).click();
+    await page.getByRole("alert").getByText("not_found").waitFor();
+    await page.getByRole("button", { name: "Take away the role of invited@example.test" }).click();
+    await role.waitFor({ state: "detached" });
+    expect(await roles(own)).toEqual({ [email]: "admin" });
+    expect(refused).toEqual([]);
+    // Who gives the own role up has no more to set.
+    await page.getByRole("button", { name: `Take away the role of ${email}` }).click();
+    await page.getByRole("region", { name: "Sessions" }).waitFor();
+    expect(await tabs.count()).toBe(0);
+    await context.close();
+  });
+
+  it("are chosen among the users by an admin of the organisation", async () => {
+    const project = await tenant.deploy(asking());
+    await tenant.secret.patch(`/v2/projects/${project}`, { name: "Chosen" });
+    await tenant.secret.post("/v2/users", {
+      email: "pick@example.test",
+      password: "a long enough password",
+      role: "member",
+    });
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=members");
+    await page.getByRole("combobox", { name: "Project" }).selectOption({ label: "Chosen" });
+    await page.waitForURL(new RegExp(`project=${project}`));
+    await page.getByText("Nobody has a role in this project yet").waitFor();
+    await page.getByLabel("User", { exact: true }).selectOption({ label: "pick@example.test" });
+    await page.getByRole("button", { name: "Give the role" }).click();
+    await page.getByLabel("Role of pick@example.test", { exact: true }).waitFor();
+    expect(await roles(project)).toEqual({ "pick@example.test": "viewer" });
+    await context.close();
+  });
+});
+
 describe("keys", () => {
   it("may be limited, and say what is wrong with a limit", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys");
@@ -198,6 +278,7 @@ describe("settings", () => {
     await expect.poll(() => page.getByLabel("Model", { exact: true }).inputValue()).toBe("small-1");
     // A least time is no greatest one.
     await text(page, "Shortest time between runs of a schedule");
+    expect(await page.locator("main").innerText()).not.toMatch(/\b0 (?:min|h|s)\b/);
     const reader = await signedIn(browser, tenant, "viewer", "/settings");
     await text(reader.page, "Admins change these.");
     expect(await reader.page.getByLabel("Model", { exact: true }).isDisabled()).toBe(true);

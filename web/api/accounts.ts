@@ -106,6 +106,26 @@ export const userProjectsOptions = (user_id: string) =>
     queryFn: () => unwrap(api.GET("/v2/users/{user_id}/projects", { params: { path: { user_id }, query: PAGE } })),
   });
 
+export const projectMembersOptions = (project_id: string) =>
+  queryOptions({
+    queryKey: ["project-members", "list", project_id],
+    queryFn: () =>
+      unwrap(api.GET("/v2/projects/{project_id}/members", { params: { path: { project_id }, query: PAGE } })),
+  });
+
+/** A change of a role in a project: it may be one's own. */
+export function useMemberChange<T, R>(change: (value: T) => Promise<R>) {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: change,
+    onSuccess: () =>
+      Promise.all([
+        client.invalidateQueries({ queryKey: ["project-members"] }),
+        client.invalidateQueries({ queryKey: meOptions.queryKey }),
+      ]),
+  });
+}
+
 /** A change of accounts: afterwards the lists named are read anew. */
 export function useAccountChange<T, R>(list: string, change: (value: T) => Promise<R>) {
   const client = useQueryClient();

@@ -1,28 +1,38 @@
 import type { JSX } from "react";
 import { Link, useSearchParams } from "react-router";
-import { useMay } from "../../api/accounts.ts";
+import { useMay, useMayAnywhere } from "../../api/accounts.ts";
 import { links } from "../../links.ts";
 import { PageHead } from "../../parts/page.tsx";
 import { AuditLog } from "./audit.tsx";
 import { Keys } from "./keys.tsx";
+import { Members } from "./members.tsx";
 import { Sessions } from "./sessions.tsx";
 import { Users } from "./users.tsx";
 import "./access.css";
 
-const TABS = { users: Users, keys: Keys, sessions: Sessions, audit: AuditLog } as const;
+const TABS = { users: Users, members: Members, keys: Keys, sessions: Sessions, audit: AuditLog } as const;
 type Tab = keyof typeof TABS;
 const NAMES: Readonly<Record<Tab, string>> = {
   users: "Users",
+  members: "Members of projects",
   keys: "API keys",
   sessions: "Sessions",
   audit: "Audit log",
 };
 
-/** Who may do what: people and their roles, keys, where people are signed in, and who has changed what. Others than admins see their own sessions. */
+/**
+ * Who may do what: people and their roles, keys, where people are signed in, and who has changed what. Admins of projects
+ * set the roles in these; others see their own sessions.
+ */
 export function AccessPage(): JSX.Element {
   const [search] = useSearchParams();
   const isAdmin = useMay("admin");
-  const tabs: readonly Tab[] = isAdmin ? ["users", "keys", "sessions", "audit"] : ["sessions"];
+  const isAdminSomewhere = useMayAnywhere("admin");
+  const tabs: readonly Tab[] = isAdmin
+    ? ["users", "members", "keys", "sessions", "audit"]
+    : isAdminSomewhere
+      ? ["members", "sessions"]
+      : ["sessions"];
   const tab = tabs.find((each) => each === search.get("tab")) ?? tabs[0] ?? "sessions";
   const Chosen = TABS[tab];
   return (

@@ -1,0 +1,42 @@
+import { useQuery } from "@tanstack/react-query";
+import type { JSX } from "react";
+import { useSearchParams } from "react-router";
+import { useMay, useMe } from "../../api/accounts.ts";
+import { projectsOptions } from "../../api/runs.ts";
+import { Empty, Loading } from "../../parts/states.tsx";
+import { ProjectMembers } from "./project-members.tsx";
+
+/** The roles in one project: of those that the person is an admin of. Which one is in the address. */
+export function Members(): JSX.Element {
+  const [search, setSearch] = useSearchParams();
+  const me = useMe();
+  const isAdmin = useMay("admin");
+  const { data } = useQuery(projectsOptions);
+  if (data === undefined) return <Loading what="projects" />;
+  const own = data.data.filter(
+    ({ project_id }) =>
+      isAdmin || me.project_roles.some((each) => each.project_id === project_id && each.role === "admin"),
+  );
+  const chosen = own.find(({ project_id }) => project_id === search.get("project")) ?? own[0];
+  if (chosen === undefined) return <Empty title="No project">There is no project whose roles you may set.</Empty>;
+  return (
+    <>
+      <div className="row">
+        <select
+          className="input members-project"
+          aria-label="Project"
+          data-search
+          value={chosen.project_id}
+          onChange={(event) => setSearch({ tab: "members", project: event.target.value })}
+        >
+          {own.map(({ project_id, name }) => (
+            <option key={project_id} value={project_id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      </div>
+      <ProjectMembers key={chosen.project_id} projectId={chosen.project_id} />
+    </>
+  );
+}

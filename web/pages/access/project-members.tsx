@@ -1,0 +1,166 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { JSX } from "react";
+import {
+  deleteProjectMember,
+  projectMembersOptions,
+  setProjectMember,
+  useMay,
+  useMe,
+  useMemberChange,
+  usersOptions,
+} from "../../api/accounts.ts";
+import type { ProjectRole } from "../../api/accounts.ts";
+import { toProblem } from "../../api/problem.ts";
+import { CopyButton } from "../../parts/copy.tsx";
+import { Field } from "../../parts/field.tsx";
+import { formTexts } from "../../parts/form-texts.ts";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { RoleChoice } from "./role-choice.tsx";
+
+const ROLES: readonly ProjectRole[] = ["viewer", "editor", "admin"];
+
+/** Who was given a role in a project, and which; an admin of the project changes it. */
+export function ProjectMembers({ projectId: project_id }: { readonly projectId: string }): JSX.Element {
+  const me = useMe();
+  const { data, error, isPending, refetch } = useQuery(projectMembersOptions(project_id));
+  const set = useMemberChange(setProjectMember);
+  const remove = useMemberChange(deleteProjectMember);
+  const fault = set.error ?? remove.error;
+  if (isPending) return <Loading what="members" />;
+  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  return (
+    <>
+      <p className="muted">
+        Users with a role in this project. A higher role in the organisation holds here too, and is not listed.
+      </p>
+      {fault && <Failure fault={toProblem(fault)} />}
+      {data.data.length === 0 ? (
+        <Empty title="Nobody has a role in this project yet">Below somebody is given one.</Empty>
+      ) : (
+        <section className="panel panel-flush">
+          <Table
+            caption="Members"
+            rows={data.data}
+            keyOf={({ user_id }) => user_id}
+            columns={[
+              {
+                id: "email",
+                head: "E-mail address",
+                cell: ({ user_id, email }) => (
+                  <span className="wrap">
+                    {email}
+                    {user_id === me.id && <span className="muted"> (you)</span>}{" "}
+                    <CopyButton text={user_id} label={`id of ${email}`} />
+                  </span>
+                ),
+              },
+              {
+                id: "role",
+                head: "Role here",
+                cell: ({ user_id, email, role }) => (
+                  <RoleChoice
+                    key={role}
+                    label={`Role of ${email}`}
+                    role={role}
+                    roles={ROLES}
+                    isPending={set.isPending}
+                    onApply={(chosen) => set.mutate({ project_id, user_id, role: chosen })}
+                  />
+                ),
+              },
+              { id: "since", head: "Since", wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
+              {
+                id: "actions",
+                head: "Actions",
+                cell: ({ user_id, email }) => (
+                  <button
+                    type="button"
+                    className="button button-small button-danger"
+                    aria-label={`Take away the role of ${email}`}
+                    data-row
+                    disabled={remove.isPending}
+                    onClick={() => remove.mutate({ project_id, user_id })}
+                  >
+                    Take away
+                  </button>
+                ),
+              },
+            ]}
+          />
+        </section>
+      )}
+      <AddMember
+        isPending={set.isPending}
+        known={data.data.map(({ user_id }) => user_id)}
+        onAdd={(user_id, role, onSuccess) => set.mutate({ project_id, user_id, role }, { onSuccess })}
+      />
+    </>
+  );
+}
+
+/** Admins of the organisation choose among its users; others do not see these, and are told the id. */
+function AddMember({
+  known,
+  isPending,
+  onAdd,
+}: {
+  readonly known: readonly string[];
+  readonly isPending: boolean;
+  readonly onAdd: (userId: string, role: ProjectRole, onSuccess: () => void) => void;
+}): JSX.Element {
+  const isAdmin = useMay("admin");
+  const { data: users } = useQuery({ ...usersOptions, enabled: isAdmin });
+  const [form, setForm] = useState(0);
+  return (
+    <form
+      key={form}
+      className="panel stack"
+      aria-labelledby="add-member"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const given = formTexts(event.currentTarget);
+        onAdd(given("user").trim(), given("role") as ProjectRole, () => setForm((count) => count + 1));
+      }}
+    >
+      <h2 id="add-member">Give somebody a role</h2>
+      <div className="members-add">
+        {isAdmin ? (
+          <Field label="User">
+            {(control) => (
+              <select className="input" name="user" required {...control}>
+                {(users?.data ?? [])
+                  .filter(({ user_id }) => !known.includes(user_id))
+                  .map(({ user_id, email }) => (
+                    <option key={user_id} value={user_id}>
+                      {email}
+                    </option>
+                  ))}
+              </select>
+            )}
+          </Field>
+        ) : (
+          <Field label="User id" hint="Users find their own in Settings.">
+            {(control) => <input className="input mono" name="user" required autoComplete="off" {...control} />}
+          </Field>
+        )}
+        <Field label="Role">
+          {(control) => (
+            <select className="input" name="role" {...control}>
+              {ROLES.map((each) => (
+                <option key={each}>{each}</option>
+              ))}
+            </select>
+          )}
+        </Field>
+      </div>
+      <div className="row">
+        <button type="submit" className="button button-primary" disabled={isPending}>
+          Give the role
+        </button>
+      </div>
+    </form>
+  );
+}
