@@ -12,7 +12,25 @@ export const links = {
     withQuery(`/webhooks/${subscriptionId}`, filters),
   access: (tab?: string) => withQuery("/access", tab === undefined ? {} : { tab }),
   settings: () => "/settings",
+  connections: (filters: Record<string, string> = {}) => withQuery("/connections", filters),
+  usage: (filters: Record<string, string> = {}) => withQuery("/usage", filters),
 };
+
+/** Every page: the address of each below `/console`, as the router takes it. */
+export const PAGE_PATHS = [
+  "/",
+  "/runs",
+  "/runs/:runId",
+  "/runs/:runId/compare/:otherId",
+  "/inbox",
+  "/inbox/:pauseId",
+  "/webhooks",
+  "/webhooks/:subscriptionId",
+  "/access",
+  "/settings",
+  "/connections",
+  "/usage",
+] as const;
 
 function withQuery(path: string, query: Record<string, string | readonly string[] | undefined>): string {
   const search = new URLSearchParams();

@@ -1,6 +1,7 @@
 import { lazy, Suspense } from "react";
-import type { JSX } from "react";
+import type { ComponentType, JSX } from "react";
 import { BrowserRouter, Route, Routes } from "react-router";
+import { PAGE_PATHS } from "./links.ts";
 import { Gate } from "./shell/gate.tsx";
 import { NotFound } from "./shell/not-found.tsx";
 
@@ -14,6 +15,26 @@ const Webhooks = lazy(async () => ({ default: (await import("./pages/webhooks/we
 const Webhook = lazy(async () => ({ default: (await import("./pages/webhooks/webhook-page.tsx")).WebhookPage }));
 const Access = lazy(async () => ({ default: (await import("./pages/access/access-page.tsx")).AccessPage }));
 const Settings = lazy(async () => ({ default: (await import("./pages/settings/settings-page.tsx")).SettingsPage }));
+
+const Connections = lazy(async () => ({
+  default: (await import("./pages/connections/connections-page.tsx")).ConnectionsPage,
+}));
+const Usage = lazy(async () => ({ default: (await import("./pages/usage/usage-page.tsx")).UsagePage }));
+
+const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
+  "/": Home,
+  "/runs": Runs,
+  "/runs/:runId": Run,
+  "/runs/:runId/compare/:otherId": Compare,
+  "/inbox": Inbox,
+  "/inbox/:pauseId": Inbox,
+  "/webhooks": Webhooks,
+  "/webhooks/:subscriptionId": Webhook,
+  "/access": Access,
+  "/settings": Settings,
+  "/connections": Connections,
+  "/usage": Usage,
+};
 
 const Reference = lazy(async () => ({ default: (await import("./pages/reference/reference-page.tsx")).ReferencePage }));
 
@@ -36,16 +57,10 @@ function Pages(): JSX.Element {
   return (
     <Routes>
       <Route element={<Gate />}>
-        <Route index element={<Home />} />
-        <Route path="runs" element={<Runs />} />
-        <Route path="runs/:runId" element={<Run />} />
-        <Route path="runs/:runId/compare/:otherId" element={<Compare />} />
-        <Route path="inbox" element={<Inbox />} />
-        <Route path="inbox/:pauseId" element={<Inbox />} />
-        <Route path="webhooks" element={<Webhooks />} />
-        <Route path="webhooks/:subscriptionId" element={<Webhook />} />
-        <Route path="access" element={<Access />} />
-        <Route path="settings" element={<Settings />} />
+        {PAGE_PATHS.map((path) => {
+          const Page = PAGES[path];
+          return <Route key={path} path={path} element={<Page />} />;
+        })}
         <Route path="*" element={<NotFound />} />
       </Route>
     </Routes>

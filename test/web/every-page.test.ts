@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
@@ -62,6 +63,14 @@ describe("every page", () => {
       description: HOSTILE,
     });
     await tenant.secret.post("/v2/api-keys", { name: HOSTILE, kind: "public" });
+    const { body: guest } = await tenant.secret.post("/v2/users", {
+      email: "guest@example.test",
+      password: "a long enough password",
+      role: "member",
+    });
+    // The list of projects begins with the newest.
+    const { body: projects } = await tenant.secret.get("/v2/projects");
+    await tenant.secret.put(`/v2/projects/${projects.data[0].project_id}/members/${guest.user_id}`, { role: "viewer" });
     const { body: delivery } = await tenant.secret.post(`/v2/webhooks/subscriptions/${hook.subscription_id}/test`);
     const press =
       (...names: string[]) =>
@@ -105,9 +114,29 @@ describe("every page", () => {
       ["/access", table("Users")],
       ["/access?tab=keys", table("API keys")],
       ["/access?tab=sessions", table("Sessions")],
+      ["/access?tab=members", table("Members")],
+      ["/access?tab=audit", table("Audit log")],
       ["/settings", heading("Limits")],
+      ["/connections", table("Connections")],
+      ["/usage", table("Usage by project")],
       ["/nothing", heading("There is no such page")],
     ];
+  });
+
+  it("is among those that are looked at here: every route of the console", () => {
+    const source = readFileSync(new URL("../../web/links.ts", import.meta.url), "utf8");
+    const listed = /PAGE_PATHS = \[([^\]]*)\]/.exec(source)?.[1] ?? "";
+    const routes = [...listed.matchAll(/"([^"]+)"/g)].map(([, path]) => path ?? "");
+    expect(routes).toContain("/runs/:runId");
+    const seen = pages.map(([path]) => path.replace(/\?.*/, ""));
+    const isSeen = (route: string): boolean => {
+      const matches = new RegExp(`^${route.replaceAll(/:\w+/g, "[^/]+")}$`);
+      return seen.some((path) => matches.test(path));
+    };
+    expect(routes.filter((route) => !isSeen(route))).toEqual([]);
+    // The router has no other than these.
+    const router = readFileSync(new URL("../../web/routes.tsx", import.meta.url), "utf8");
+    expect(router.match(/path=[^ ]+/g)).toEqual(["path={path}", 'path="*"']);
   });
 
   it("console-xss: is harmless and without fault for axe, light and wide, dark and narrow", async () => {

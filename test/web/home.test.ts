@@ -1,5 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { openTenant, slow } from "../api/tenant.ts";
+import { startModelStub } from "../../src/dev/model-stub.ts";
+import { failing, openTenant, slow } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
 import { address, signedIn, text } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
@@ -38,6 +42,103 @@ describe("home", () => {
     const hours = (Date.now() - Date.parse(from)) / 3_600_000;
     expect(hours).toBeGreaterThanOrEqual(168);
     expect(hours).toBeLessThan(169);
+    await context.close();
+  });
+
+  it("leads from a model's cost to the projects that used it, and on to their runs", async () => {
+    const stub = await startModelStub();
+    const { body: connection } = await tenant.secret.post("/v2/connections", {
+      name: randomUUID(),
+      provider_id: "openai_compatible",
+      scheme: "api_key",
+      credential: { api_key: "sk-planted", base_url: `${stub.url}/v1` },
+    });
+    const asking = (model: string) =>
+      tenant.deploy(
+        flow(
+          [
+            { id: "in-0", type: "input" },
+            { id: "llm-0", type: "llm", config: { model, connection_id: connection.connection_id, prompt: "Hi" } },
+            { id: "out-0", type: "output" },
+          ],
+          ["in-0>llm-0", "llm-0>out-0"],
+        ),
+      );
+    const [used, other] = [await asking("well-used"), await asking("seldom-used")];
+    for (const project_id of [used, used, other])
+      await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
+    await tenant.secret.patch(`/v2/projects/${used}`, { name: "Asks the model" });
+    const { page, context } = await signedIn(browser, tenant, "viewer");
+    await page.getByRole("region", { name: "Cost by model" }).getByRole("link", { name: "well-used" }).click();
+    await page.waitForURL(address(tenant, "/usage?hours=24&model=well-used"));
+    const projects = page.getByRole("region", { name: "Usage by project" });
+    await projects.getByRole("link", { name: "Asks the model" }).waitFor();
+    // Of the other model nothing.
+    expect(await projects.locator("tbody tr").count()).toBe(1);
+    expect(await page.getByRole("region", { name: "Usage by day (UTC)" }).locator("tbody tr").count()).toBe(1);
+    await page.getByRole("combobox", { name: "Model" }).selectOption("");
+    await page.getByRole("region", { name: "Usage by model" }).getByRole("link", { name: "seldom-used" }).waitFor();
+    await expect.poll(() => projects.locator("tbody tr").count()).toBe(2);
+    await projects.getByRole("link", { name: "Asks the model" }).click();
+    await expect.poll(() => page.locator("tbody tr").count()).toBe(2);
+    expect(new URL(page.url()).searchParams.get("project_id")).toBe(used);
+    await stub.close();
+    await context.close();
+  });
+
+  it("leads to the connections that are broken, which can be tried again", async () => {
+    const upstream = await startHttpTarget();
+    let taken = "sk-sound";
+    upstream.onEvery(({ headers }, response) => {
+      response.writeHead(headers["authorization"] === `Bearer ${taken}` ? 200 : 401, {
+        "content-type": "application/json",
+      });
+      response.end('{"object":"list","data":[]}');
+    });
+    const make = (name: string, api_key: string) =>
+      tenant.secret.post("/v2/connections", {
+        name,
+        provider_id: "openai_compatible",
+        scheme: "api_key",
+        credential: { api_key, base_url: `${upstream.url}/v1` },
+      });
+    await make("Broken one", "sk-broken");
+    await make("Sound one", "sk-sound");
+    taken = "sk-broken";
+    const { page, context } = await signedIn(browser, tenant, "editor");
+    await page.getByRole("link", { name: /^Broken connections\s*1\s*Broken one/ }).click();
+    await page.waitForURL(address(tenant, "/connections?status=error"));
+    await page.getByText(`${upstream.url} answered 401.`).waitFor();
+    const rows = page.getByRole("region", { name: "Connections" }).locator("tbody tr");
+    expect(await rows.count()).toBe(1);
+    await page.getByRole("combobox", { name: "State" }).selectOption("");
+    await rows.filter({ hasText: "Sound one" }).waitFor();
+    const row = rows.filter({ hasText: "Broken one" });
+    await row.getByText("Refused").waitFor();
+    await row.getByRole("button", { name: "Check Broken one" }).click();
+    await row.getByText("Refused").waitFor({ state: "detached" });
+    const reader = await signedIn(browser, tenant, "viewer", "/connections");
+    await reader.page.getByText("Sound one").waitFor();
+    expect(await reader.page.getByRole("button", { name: /^Check/ }).count()).toBe(0);
+    await upstream.close();
+    await Promise.all([context.close(), reader.context.close()]);
+  });
+
+  it("says of what failed last why, and what helps", async () => {
+    const own = await openTenant();
+    const { body: run } = await own.secret.post("/v2/runs", {
+      project_id: await own.deploy(failing()),
+      inputs: {},
+      mode: "sync",
+    });
+    const { page, context } = await signedIn(browser, own, "viewer");
+    const failures = page.getByRole("list", { name: "Runs that failed last" });
+    await failures.getByText("guard_failed").waitFor();
+    await failures.getByText("It is not allowed").waitFor();
+    const { hint } = (await own.secret.get(`/v2/runs/${run.run_id}`)).body.error;
+    await failures.getByText(`What helps: ${hint}`).waitFor();
+    await failures.getByRole("link").click();
+    await page.waitForURL(address(own, `/runs/${run.run_id}`));
     await context.close();
   });
 

@@ -1,9 +1,12 @@
-import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
 
 const EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;
+const SHOWN_FAILURES = 5;
+
+const hoursAgo = (hours: number): string => new Date(Date.now() - hours * HOUR_MS).toISOString();
 
 export const statisticsOptions = (hours: number) =>
   queryOptions({
@@ -26,20 +29,57 @@ export const brokenConnectionsOptions = queryOptions({
   refetchInterval: EVERY_MS,
 });
 
+export const CONNECTION_STATES = ["error", "unverified", "active", "disabled"] as const;
+export type ConnectionState = (typeof CONNECTION_STATES)[number];
+/** Connections, page by page. */
+export const connectionPagesOptions = (status: ConnectionState | undefined) =>
+  infiniteQueryOptions({
+    queryKey: ["connections", "pages", { status }],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam }) => {
+      const query = { page_size: 100, ...(status && { status }), ...(pageParam !== null && { cursor: pageParam }) };
+      return unwrap(api.GET("/v2/connections", { params: { query } }));
+    },
+    getNextPageParam: (page) => (page.has_more ? page.cursor : null),
+  });
+
+/** Asks the service of a connection whether it takes the credential; afterwards connections are read anew. */
+export function useConnectionCheck() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (connection_id: string) =>
+      unwrap(api.POST("/v2/connections/{connection_id}/check", { params: { path: { connection_id } } })),
+    onSuccess: () => client.invalidateQueries({ queryKey: ["connections"] }),
+  });
+}
+
 export const connectionsOptions = queryOptions({
   queryKey: ["connections", "list", { page_size: 200 }],
   queryFn: () => unwrap(api.GET("/v2/connections", { params: { query: { page_size: 200 } } })),
 });
 
-/** What each model has cost in the last hours. */
-export const modelCostOptions = (hours: number) =>
+/** What calls of models have taken in the last hours: of all of them, or of one. */
+export const usageOptions = ({ hours, ...query }: UsageQuery) =>
   queryOptions({
-    queryKey: ["usage", "detail", "model", hours],
-    queryFn: () => {
-      const from = new Date(Date.now() - hours * HOUR_MS).toISOString();
-      return unwrap(api.GET("/v2/usage", { params: { query: { group_by: "model", from } } }));
-    },
+    queryKey: ["usage", "detail", query, hours],
+    queryFn: () => unwrap(api.GET("/v2/usage", { params: { query: { ...query, from: hoursAgo(hours) } } })),
     refetchInterval: 60_000,
+  });
+interface UsageQuery {
+  readonly group_by: Schemas["UsageReport"]["group_by"];
+  readonly hours: number;
+  readonly model?: string;
+}
+
+/** The runs that have failed last, of those created in the last hours. */
+export const failuresOptions = (hours: number) =>
+  queryOptions({
+    queryKey: ["runs", "failures", hours],
+    queryFn: () => {
+      const query = { state: ["FAILED" as const], created_after: hoursAgo(hours), page_size: SHOWN_FAILURES };
+      return unwrap(api.GET("/v2/runs", { params: { query } }));
+    },
+    refetchInterval: EVERY_MS,
   });
 
 /** How the task queues of the installation stand. For admins. */

@@ -27,6 +27,8 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   delivered: ["Delivered", "good", "check"],
   failed: ["Failed", "bad", "cross"],
   active: ["Active", "good", "check"],
+  error: ["Refused", "bad", "cross"],
+  unverified: ["Not checked", "quiet", "clock"],
 };
 
 /** The look of a state; one that this version does not know is shown by its own word. */

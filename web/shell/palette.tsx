@@ -25,9 +25,14 @@ const PAGES: readonly Command[] = [
   { name: "Runs that are stuck", icon: "warning", to: links.runs({ stuck: "true" }) },
   { name: "Inbox", icon: "inbox", to: links.inbox() },
   { name: "Webhooks", icon: "webhooks", to: links.webhooks() },
+  { name: "Usage of models", icon: "compare", to: links.usage() },
+  { name: "Connections", icon: "access", to: links.connections() },
   { name: "Access", icon: "access", to: links.access() },
   { name: "Settings", icon: "settings", to: links.settings() },
 ];
+
+/** Pages that roles in single projects do not open. */
+const OF_THE_ORGANISATION: readonly string[] = [links.webhooks(), links.usage(), links.connections()];
 
 /** Goes to a page, to the runs of a project, or to the run whose id is given. */
 export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Element {
@@ -40,7 +45,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Elem
 
   const wanted = text.trim();
   const known: Command[] = [
-    ...PAGES.filter(({ to }) => isViewer || to !== links.webhooks()),
+    ...PAGES.filter(({ to }) => isViewer || !OF_THE_ORGANISATION.includes(to)),
     ...(projects?.data ?? []).map(({ name, project_id }) => ({
       name: `Runs of ${name}`,
       icon: "runs" as const,

@@ -5,22 +5,24 @@ import { useMay } from "../../api/accounts.ts";
 import { shownPausesOptions } from "../../api/pauses.ts";
 import { toProblem } from "../../api/problem.ts";
 import { projectsOptions } from "../../api/runs.ts";
-import { brokenConnectionsOptions, modelCostOptions, statisticsOptions, stuckOptions } from "../../api/system.ts";
+import { brokenConnectionsOptions, statisticsOptions, stuckOptions, usageOptions } from "../../api/system.ts";
 import { subscriptionsOptions } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
+import { HowFarBack, hoursOf, wordsOf } from "../../parts/how-far-back.tsx";
+import type { Hours } from "../../parts/how-far-back.tsx";
 import { ListChanges } from "../../parts/list-changes.tsx";
 import { OutcomeBars } from "../../parts/outcome-bars.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time, duration } from "../../parts/time.tsx";
+import { UsageTable } from "../../parts/usage-table.tsx";
+import { Failures } from "./failures.tsx";
 import { Figure } from "./figure.tsx";
 import { QueueFigure, Queues } from "./queues.tsx";
 import "./home.css";
 
-const WINDOWS = { "1": "1 hour", "24": "24 hours", "168": "7 days", "720": "30 days" };
-const HOURS = Object.keys(WINDOWS) as Array<keyof typeof WINDOWS>;
 const CLOCK = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit" });
 const OPEN = ["PENDING", "RUNNING", "RESUMED"];
 const SHARE = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
@@ -30,27 +32,17 @@ export function HomePage(): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const isAdmin = useMay("admin");
   const isViewer = useMay("viewer");
-  const hours = HOURS.find((each) => each === search.get("hours")) ?? "24";
+  const hours = hoursOf(search.get("hours"));
   return (
     <>
       <PageHead title="Home">
-        <select
-          className="input"
-          aria-label="How far back"
-          value={hours}
-          onChange={(event) => setSearch(event.target.value === "24" ? {} : { hours: event.target.value })}
-        >
-          {Object.entries(WINDOWS).map(([value, words]) => (
-            <option key={value} value={value}>
-              Last {words}
-            </option>
-          ))}
-        </select>
+        <HowFarBack hours={hours} onChange={(chosen) => setSearch(chosen === null ? {} : { hours: chosen })} />
       </PageHead>
       <Runs hours={Number(hours)} />
       <div className="home-columns">
+        <Failures hours={Number(hours)} />
         <Stuck />
-        {isViewer && <Cost hours={Number(hours)} words={WINDOWS[hours]} />}
+        {isViewer && <Cost hours={hours} />}
         {isAdmin && <Queues />}
       </div>
     </>
@@ -141,7 +133,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
           <Figure
             name="Broken connections"
             tone={broken.length > 0 ? "bad" : undefined}
-            to={links.settings()}
+            to={links.connections({ status: "error" })}
             note={broken.length === 0 ? "All answer" : broken.map(({ name }) => name).join(", ")}
           >
             {atLeast(broken.length, connections?.has_more)}
@@ -174,6 +166,7 @@ function Stuck(): JSX.Element {
     <section className="stack-tight" aria-labelledby="stuck">
       <div className="spread">
         <h2 id="stuck">Stuck</h2>
+        <ListChanges name="stuck" ids={data?.data.map(({ run_id }) => run_id)} />
         <Link to={links.runs({ stuck: "true" })}>All</Link>
       </div>
       {isPending && <Loading what="stuck runs" rows={2} />}
@@ -183,7 +176,6 @@ function Stuck(): JSX.Element {
           <Empty title="Nothing is stuck">Every run under way makes progress, or waits for somebody.</Empty>
         </div>
       )}
-      <ListChanges name="stuck" ids={data?.data.map(({ run_id }) => run_id)} />
       {data && data.data.length > 0 && (
         <div className="panel panel-flush">
           <Table
@@ -221,11 +213,14 @@ function Stuck(): JSX.Element {
   );
 }
 
-function Cost({ hours, words }: { readonly hours: number; readonly words: string }): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(modelCostOptions(hours));
+function Cost({ hours }: { readonly hours: Hours }): JSX.Element {
+  const { data, error, isPending, refetch } = useQuery(usageOptions({ group_by: "model", hours: Number(hours) }));
   return (
     <section className="stack-tight" aria-labelledby="cost">
-      <h2 id="cost">Models, last {words}</h2>
+      <div className="spread">
+        <h2 id="cost">Models, last {wordsOf(hours)}</h2>
+        <Link to={links.usage({ hours })}>By project and day</Link>
+      </div>
       {isPending && <Loading what="costs" rows={2} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
       {data?.data.length === 0 && (
@@ -235,21 +230,15 @@ function Cost({ hours, words }: { readonly hours: number; readonly words: string
       )}
       {data && data.data.length > 0 && (
         <div className="panel panel-flush">
-          <Table
+          <UsageTable
             caption="Cost by model"
+            head="Model"
             rows={data.data}
-            keyOf={(row) => row.key}
-            columns={[
-              { id: "model", head: "Model", cell: (row) => <span className="wrap">{row.key}</span> },
-              { id: "calls", head: "Calls", number: true, cell: (row) => row.calls.toLocaleString() },
-              { id: "tokens", head: "Tokens", number: true, cell: (row) => row.total_tokens.toLocaleString() },
-              {
-                id: "cost",
-                head: "USD",
-                number: true,
-                cell: (row) => (row.calls_without_price === row.calls ? "-" : row.cost_usd.toFixed(4)),
-              },
-            ]}
+            nameOf={({ key }) => (
+              <Link className="wrap" to={links.usage({ hours, model: key })} data-row>
+                {key}
+              </Link>
+            )}
           />
         </div>
       )}

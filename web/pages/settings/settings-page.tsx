@@ -1,13 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
+import { Link } from "react-router";
 import { useMay, useMe } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { connectionsOptions, limitsOptions, settingsOptions, useSettingsChange } from "../../api/system.ts";
+import { links } from "../../links.ts";
 import { Field } from "../../parts/field.tsx";
 import { Id } from "../../parts/copy.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Failure, Loading, Notice } from "../../parts/states.tsx";
-import { Status } from "../../parts/status.tsx";
 import { duration } from "../../parts/time.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
 
@@ -15,7 +16,7 @@ const MODEL_PROVIDERS = ["openai_compatible", "anthropic"];
 
 /** What holds for the whole organisation. */
 export function SettingsPage(): JSX.Element {
-  const { organisation } = useMe();
+  const { id, organisation, user } = useMe();
   const isViewer = useMay("viewer");
   return (
     <>
@@ -31,9 +32,16 @@ export function SettingsPage(): JSX.Element {
             <Id id={organisation.org_id} label="organisation id" />
           </dd>
         </div>
+        {user && (
+          <div>
+            <dt>Your user id</dt>
+            <dd>
+              <Id id={id} label="your user id" />
+            </dd>
+          </div>
+        )}
       </dl>
       {isViewer && <Models />}
-      {isViewer && <Connections />}
       <Limits />
     </>
   );
@@ -59,7 +67,10 @@ function Models(): JSX.Element {
       }}
     >
       <h2 id="models">Models</h2>
-      <p className="muted">What model nodes use that name nothing themselves.</p>
+      <p className="muted">
+        What model nodes use that name nothing themselves. See <Link to={links.connections()}>all connections</Link> and{" "}
+        <Link to={links.usage()}>what models have cost</Link>.
+      </p>
       <Field label="Connection">
         {(control) => (
           <select
@@ -103,24 +114,6 @@ function Models(): JSX.Element {
         <p className="muted">Admins change these.</p>
       )}
     </form>
-  );
-}
-
-function Connections(): JSX.Element | null {
-  const { data } = useQuery(connectionsOptions);
-  const broken = data?.data.filter(({ status }) => status === "error") ?? [];
-  if (broken.length === 0) return null;
-  return (
-    <section className="stack-tight" aria-labelledby="connections">
-      <h2 id="connections">Broken connections</h2>
-      {broken.map(({ connection_id, name, status, status_reason }) => (
-        <div key={connection_id} className="panel row">
-          <Status state={status === "error" ? "failed" : status} />
-          <strong>{name}</strong>
-          <span className="muted wrap">{status_reason}</span>
-        </div>
-      ))}
-    </section>
   );
 }
 

@@ -1,0 +1,115 @@
+import { useQuery } from "@tanstack/react-query";
+import type { JSX, ReactNode } from "react";
+import { Link, useSearchParams } from "react-router";
+import type { Schemas } from "../../api/client.ts";
+import { toProblem } from "../../api/problem.ts";
+import { projectsOptions } from "../../api/runs.ts";
+import { usageOptions } from "../../api/system.ts";
+import { links } from "../../links.ts";
+import { shortId } from "../../parts/copy.tsx";
+import { HowFarBack, hoursOf } from "../../parts/how-far-back.tsx";
+import { PageHead } from "../../parts/page.tsx";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { UsageTable } from "../../parts/usage-table.tsx";
+
+type Row = Schemas["UsageReport"]["data"][number];
+
+/** What models have cost: by model, by project and by day; of all models, or of one. */
+export function UsagePage(): JSX.Element {
+  const [search, setSearch] = useSearchParams();
+  const hours = hoursOf(search.get("hours"));
+  const model = search.get("model") ?? undefined;
+  const { data: projects } = useQuery(projectsOptions);
+  const { data: models } = useQuery(usageOptions({ group_by: "model", hours: Number(hours) }));
+  const put = (name: string, value: string | null): void =>
+    setSearch((known) => {
+      const next = new URLSearchParams(known);
+      if (value === null || value === "") next.delete(name);
+      else next.set(name, value);
+      return next;
+    });
+  const names = [...new Set([...(model === undefined ? [] : [model]), ...(models?.data ?? []).map(({ key }) => key)])];
+  const query = { hours: Number(hours), ...(model !== undefined && { model }) };
+  const projectName = (id: string): string =>
+    projects?.data.find(({ project_id }) => project_id === id)?.name ?? shortId(id);
+  return (
+    <>
+      <PageHead title="Usage of models">
+        <select
+          className="input filter-model"
+          aria-label="Model"
+          data-search
+          value={model ?? ""}
+          onChange={({ target: { value } }) => put("model", value)}
+        >
+          <option value="">All models</option>
+          {names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+        <HowFarBack hours={hours} onChange={(chosen) => put("hours", chosen)} />
+      </PageHead>
+      {model === undefined && (
+        <Part
+          title="By model"
+          query={{ ...query, group_by: "model" }}
+          nameOf={({ key }) => (
+            <Link className="wrap" to={links.usage({ hours, model: key })} data-row>
+              {key}
+            </Link>
+          )}
+        />
+      )}
+      <Part
+        title="By project"
+        query={{ ...query, group_by: "project" }}
+        nameOf={({ key }, from) =>
+          key === JUDGES ? (
+            "Evaluators"
+          ) : (
+            <Link className="wrap" to={links.runs({ project_id: key, created_after: from })} data-row>
+              {projectName(key)}
+            </Link>
+          )
+        }
+      />
+      <Part title="By day (UTC)" query={{ ...query, group_by: "day" }} nameOf={({ key }) => key} />
+    </>
+  );
+}
+
+/** What the API calls the calls of evaluators, which belong to no project. */
+const JUDGES = "judges";
+
+function Part({
+  title,
+  query,
+  nameOf,
+}: {
+  readonly title: string;
+  readonly query: Parameters<typeof usageOptions>[0];
+  readonly nameOf: (row: Row, from: string) => ReactNode;
+}): JSX.Element {
+  const { data, error, isPending, refetch } = useQuery(usageOptions(query));
+  return (
+    <section className="stack-tight" aria-label={title}>
+      <h2>{title}</h2>
+      {isPending && <Loading what={`usage ${title}`} rows={2} />}
+      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
+      {data && (
+        <div className="panel panel-flush">
+          {data.data.length === 0 ? (
+            <Empty title="No model was asked">Choose a longer time, or another model.</Empty>
+          ) : (
+            <UsageTable
+              caption={`Usage ${title.charAt(0).toLowerCase()}${title.slice(1)}`}
+              head={title.replace(/^By /, "").replace(/^./, (first) => first.toUpperCase())}
+              rows={data.data}
+              nameOf={(row) => nameOf(row, data.from)}
+            />
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,44 @@
+import type { JSX, ReactNode } from "react";
+import { Table } from "./table.tsx";
+
+export interface UsageRow {
+  readonly key: string;
+  readonly calls: number;
+  readonly total_tokens: number;
+  readonly cost_usd: number;
+  readonly calls_without_price: number;
+}
+
+/** What calls of models took, a row for each of what they are summed by. */
+export function UsageTable<Row extends UsageRow>({
+  caption,
+  head,
+  rows,
+  nameOf,
+}: {
+  readonly caption: string;
+  /** What they are summed by. */
+  readonly head: string;
+  readonly rows: readonly Row[];
+  readonly nameOf: (row: Row) => ReactNode;
+}): JSX.Element {
+  return (
+    <Table
+      caption={caption}
+      rows={rows}
+      keyOf={({ key }) => key}
+      columns={[
+        { id: "key", head, cell: nameOf },
+        { id: "calls", head: "Calls", number: true, cell: (row) => row.calls.toLocaleString() },
+        { id: "tokens", head: "Tokens", number: true, cell: (row) => row.total_tokens.toLocaleString() },
+        {
+          id: "cost",
+          head: "USD",
+          number: true,
+          // Unknown is not nothing.
+          cell: (row) => (row.calls_without_price === row.calls ? "-" : row.cost_usd.toFixed(4)),
+        },
+      ]}
+    />
+  );
+}
