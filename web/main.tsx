@@ -2,10 +2,14 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queryClient } from "./api/client.ts";
+import { referenceOptions } from "./api/reference.ts";
 import { Routing } from "./routes.tsx";
 import { applyTheme } from "./shell/theme.ts";
 import "./theme/tokens.css";
 import "./theme/base.css";
+
+// The reference is made of a large document: it is fetched beside the page's own code, not after it.
+if (location.pathname === "/docs") void queryClient.prefetchQuery(referenceOptions);
 
 applyTheme();
 const root = document.getElementById("root");
