@@ -19,7 +19,7 @@ export function HowFarBack({
 }): JSX.Element {
   return (
     <select
-      className="input"
+      className="input input-short"
       aria-label="How far back"
       value={hours}
       onChange={({ target: { value } }) => onChange(value === USUAL ? null : hoursOf(value))}

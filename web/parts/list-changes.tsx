@@ -19,7 +19,7 @@ export function NewerNotice<Row>({
   readonly idOf: (row: Row) => string;
   readonly words: readonly [one: string, several: string];
   readonly isReading: boolean;
-  readonly onShow: () => Promise<unknown>;
+  readonly onShow: () => void;
 }): JSX.Element | null {
   const count = top === undefined ? 0 : (newest?.data ?? []).filter((row) => idOf(row) > top).length;
   const isAtLeast = newest?.has_more === true && count === newest.data.length;
@@ -41,21 +41,26 @@ function Waiting({
   readonly text: string | null;
   readonly action: string;
   readonly isReading: boolean;
-  readonly onShow: () => Promise<unknown> | void;
+  readonly onShow: () => void;
 }): JSX.Element {
   const notice = useRef<HTMLDivElement>(null);
-  const show = async (): Promise<void> => {
-    const list = notice.current?.closest("[data-list]");
-    await onShow();
-    // Once the rows are drawn: the button that had the focus is gone then.
-    requestAnimationFrame(() => list?.querySelector<HTMLElement>("[data-row]")?.focus());
+  const isAsked = useRef(false);
+  useEffect(() => {
+    if (!isAsked.current) return;
+    isAsked.current = false;
+    // The rows are drawn, and the button that had the focus is gone.
+    notice.current?.closest("[data-list]")?.querySelector<HTMLElement>("[data-row]")?.focus();
+  }, [text]);
+  const show = (): void => {
+    isAsked.current = true;
+    onShow();
   };
   return (
     <div className="list-waiting" role="status" ref={notice}>
       {text !== null && (
         <span className="notice">
           <span>{text}</span>
-          <button type="button" className="button button-small" disabled={isReading} onClick={() => void show()}>
+          <button type="button" className="button button-small" disabled={isReading} onClick={show}>
             {action}
           </button>
         </span>

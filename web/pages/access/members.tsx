@@ -23,7 +23,7 @@ export function Members(): JSX.Element {
     <>
       <div className="row">
         <select
-          className="input members-project"
+          className="input input-short"
           aria-label="Project"
           data-search
           value={chosen.project_id}

@@ -23,7 +23,7 @@ export function ConnectionsPage(): JSX.Element {
     <>
       <PageHead title="Connections">
         <select
-          className="input"
+          className="input input-short"
           aria-label="State"
           data-search
           value={status ?? ""}

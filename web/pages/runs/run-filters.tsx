@@ -34,7 +34,7 @@ export function RunFiltersBar(): JSX.Element {
     <section className="panel stack-tight filters" aria-label="Filters">
       <div className="row">
         <select
-          className="input filter-project"
+          className="input input-short"
           aria-label="Project"
           data-search
           value={filters.project_id ?? ""}

@@ -47,7 +47,7 @@ function RunList({ search }: { readonly search: URLSearchParams }): JSX.Element 
       idOf={({ run_id }) => run_id}
       words={["run", "runs"]}
       isReading={list.isRefetching}
-      onShow={() => list.refetch()}
+      onShow={() => void list.refetch()}
     />
   );
   if (shown.length === 0 && (newest?.data ?? []).length === 0)

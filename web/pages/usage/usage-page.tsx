@@ -36,7 +36,7 @@ export function UsagePage(): JSX.Element {
     <>
       <PageHead title="Usage of models">
         <select
-          className="input filter-model"
+          className="input input-short"
           aria-label="Model"
           data-search
           value={model ?? ""}

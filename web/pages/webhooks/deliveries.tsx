@@ -75,10 +75,10 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
           idOf={({ delivery_id }) => delivery_id}
           words={["delivery", "deliveries"]}
           isReading={list.isRefetching}
-          onShow={() => list.refetch()}
+          onShow={() => void list.refetch()}
         />
         <select
-          className="input filter-project"
+          className="input input-short"
           aria-label="State"
           data-search
           value={status ?? ""}
