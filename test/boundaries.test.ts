@@ -235,7 +235,7 @@ const WEB: ReadonlyArray<readonly [files: RegExp, packages: RegExp, folders: Reg
     /^(react|react-dom|react-router|@tanstack\/react-query)$/,
     /^web\/(routes\.tsx|api\/|shell\/|theme\/)/,
   ],
-  [/^web\/routes\.tsx$/, /^(react|react-router)$/, /^web\/(shell|pages)\//],
+  [/^web\/routes\.tsx$/, /^(react|react-router)$/, /^web\/(links\.ts|(shell|pages)\/)/],
   [/^web\/links\.ts$/, /^$/, /^$/],
   [/^web\/shell\//, /^(react|react-router|@tanstack\/react-query)$/, /^web\/(shell\/|api\/|parts\/|links\.ts$)/],
   [/^web\/pages\//, /^(react|react-router|@tanstack\/react-query)$/, /^web\/(pages\/|api\/|parts\/|links\.ts$)/],

@@ -123,7 +123,7 @@ describe("every page", () => {
     ];
   });
 
-  it("is among those that are looked at here: every route of the console", () => {
+  it("looks at every route of the console", () => {
     const source = readFileSync(new URL("../../web/links.ts", import.meta.url), "utf8");
     const listed = /PAGE_PATHS = \[([^\]]*)\]/.exec(source)?.[1] ?? "";
     const routes = [...listed.matchAll(/"([^"]+)"/g)].map(([, path]) => path ?? "");

@@ -9,7 +9,7 @@ const USUAL: Hours = "24";
 export const hoursOf = (given: string | null): Hours => HOURS.find((each) => each === given) ?? USUAL;
 export const wordsOf = (hours: Hours): string => WINDOWS[hours];
 
-/** Chooses how far back a page looks; null is what it does by itself. */
+/** Chooses how far back a page looks; null is the usual time. */
 export function HowFarBack({
   hours,
   onChange,

@@ -6,7 +6,7 @@ import { projectsOptions } from "../../api/runs.ts";
 import { Empty, Loading } from "../../parts/states.tsx";
 import { ProjectMembers } from "./project-members.tsx";
 
-/** The roles in one project: of those that the person is an admin of. Which one is in the address. */
+/** The roles in one project: of the projects that the person is an admin of. Which one is in the address. */
 export function Members(): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const me = useMe();
