@@ -3,9 +3,10 @@ import { createServer } from "node:http";
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { EventEnvelope } from "../../src/domain/webhooks/events.ts";
 import { echoFlow } from "../api/echo-flow.ts";
+import { startInProcess } from "../api/in-process.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import { eventually } from "../support/scratch.ts";
-import { client, createOrganisation, service, startService } from "../support/service.ts";
+import { client, createOrganisation, service } from "../support/service.ts";
 import { millrace, program } from "./millrace.ts";
 
 interface Line {
@@ -147,7 +148,7 @@ describe("millrace webhooks listen", () => {
   });
 
   it("says what to set where the server reaches no private addresses, and ends with 1", async () => {
-    const strict = await startService({ workers: 0, env: { MILLRACE_PRIVATE_HOSTS: "" } });
+    const strict = await startInProcess({ env: { MILLRACE_PRIVATE_HOSTS: "" } });
     onTestFinished(() => strict.close());
     const { secretKey } = await createOrganisation(strict);
     const outcome = await millrace(["webhooks", "listen"], { MILLRACE_URL: strict.url, MILLRACE_API_KEY: secretKey });

@@ -8,7 +8,7 @@ import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { createLogger } from "../../../src/platform/logging/logger.ts";
 import { claimKey, purgeIdempotencyKeys } from "../../../src/stores/http/idempotency.ts";
-import { createOrganisation, startService } from "../../support/service.ts";
+import { createOrganisation } from "../../support/service.ts";
 import type { TestOrganisation } from "../../support/service.ts";
 import type { TestClient } from "../../support/client.ts";
 import { client } from "../../support/client.ts";
@@ -115,10 +115,11 @@ describe("a request with an Idempotency-Key", () => {
     expect(answer.body.detail[0].loc).toEqual(["header", "Idempotency-Key"]);
   });
 
-  it("sent 200 times at once to two API processes has one effect", async () => {
-    const service = await startService({ apis: 2, workers: 0, env: { MILLRACE_API_WORKER: "false" } });
-    const own = await createOrganisation(service);
-    const clients = service.api.map((each) => checkedClient(each, own.secretKey));
+  // As to two processes, which test/kill/clients.test.ts has.
+  it("sent 200 times at once to two APIs of one database has one effect", async () => {
+    const other = await startInProcess({ databaseUrl: api.databaseUrl });
+    const own = await createOrganisation(api);
+    const clients = [api, other].map((each) => checkedClient(each, own.secretKey));
     const post = async (n: number) =>
       clients[n % 2]?.post("/v2/projects", { name: "Crowd", flow: echoFlow() }, withKey("crowd"));
     const answers = await Promise.all(Array.from({ length: 200 }, (_, n) => post(n)));
@@ -132,7 +133,7 @@ describe("a request with an Idempotency-Key", () => {
     expect(new Set(created.map((answer) => answer?.body.project_id)).size).toBe(1);
     expect(created.filter((answer) => answer?.headers.get("idempotent-replayed") === null)).toHaveLength(1);
     expect((await clients[0]?.get("/v2/projects"))?.body.data).toHaveLength(1);
-    await service.close();
+    await other.close();
   });
 });
 
