@@ -159,11 +159,10 @@ async function use(tenant: ApiTenant, flows: Flows, { user, marker }: typeof ERA
   const read = await run(flows.reading, { inputs: {}, mode: "sync" });
   expect(read["state"]).toBe("COMPLETED");
 
-  const score = await made(tenant, `/v2/evals/runs/${plain["run_id"]}/scores`, {
-    name: "tone",
-    data_type: "categorical",
-    value: marker,
-    comment: marker,
+  // The kept answer has the comment, and names the run but not the user.
+  const given = { name: "tone", data_type: "categorical", value: marker, comment: marker };
+  const score = await made(tenant, `/v2/evals/runs/${plain["run_id"]}/scores`, given, {
+    headers: { "idempotency-key": randomUUID() },
   });
   await secret.patch(`/v2/evals/scores/${score["score_id"]}`, { comment: `${marker} again` });
   await made(tenant, `/inference/v0/feedback/${org_id}/${flows.echo}`, {
