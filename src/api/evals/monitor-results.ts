@@ -2,6 +2,7 @@ import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
 import { GRANULARITIES, MAX_BUCKETS } from "../../domain/evals/monitor.ts";
 import type { Granularity } from "../../domain/evals/monitor.ts";
+import { timeText, toTimestamp } from "../../domain/timestamps.ts";
 import { requireMonitor } from "../../services/evals/monitors.ts";
 import { scoreStats } from "../../services/evals/monitor-stats.ts";
 import { SAMPLE_VERDICTS, STAT_GROUPS, listSampledRuns } from "../../stores/evals/monitor-stats.ts";
@@ -14,7 +15,6 @@ import { MONITOR, monitorParams } from "./monitors.ts";
 
 const TAG = "Monitors";
 const DAY_MS = 86_400_000;
-const time = z.iso.datetime({ offset: true });
 const evaluator_id = z.uuid().toLowerCase().optional();
 
 const figures = {
@@ -71,16 +71,16 @@ export function createMonitorResultOperations({ db }: ApiDeps): Operation[] {
       auth: "secret",
       params: monitorParams,
       query: z.object({
-        from: time.optional().describe("Default: a day before `to`."),
-        to: time.optional().describe("Default: now."),
+        from: timeText.optional().describe("Default: a day before `to`."),
+        to: timeText.optional().describe("Default: now."),
         granularity: z.enum(Object.keys(GRANULARITIES) as [Granularity, ...Granularity[]]).default("hour"),
         evaluator_id,
         group_by: z.enum(STAT_GROUPS).optional().describe("A bucket for each; their totals are in `groups`."),
       }),
       success: { 200: { description: "The statistics.", schema: scoreStatsSchema } },
       async handler({ params: { monitor_id }, query, principal: { org_id } }) {
-        const to = query.to === undefined ? Date.now() : Date.parse(query.to);
-        const from = query.from === undefined ? to - DAY_MS : Date.parse(query.from);
+        const to = query.to === undefined ? Date.now() : Date.parse(toTimestamp(query.to));
+        const from = query.from === undefined ? to - DAY_MS : Date.parse(toTimestamp(query.from));
         return await db.org(org_id, async (connection) => {
           const monitor = await requireMonitor(connection, monitor_id);
           if (from >= to) throw invalid(["query", "from"], "It must be before `to`");

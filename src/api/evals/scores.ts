@@ -3,6 +3,7 @@ import { invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES } from "../../domain/evals/evaluator.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
 import { jsonLength } from "../../domain/json.ts";
+import { timeText, toTimestamp } from "../../domain/timestamps.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { changeScore, deleteScore } from "../../services/evals/correct-score.ts";
 import { giveScore, requireScore } from "../../services/evals/give-score.ts";
@@ -72,7 +73,6 @@ const changeBody = z
   })
   .meta({ id: "ScoreChange" });
 const scoreParams = z.object({ score_id: pathId("score") });
-const time = z.iso.datetime({ offset: true }).optional();
 const anId = z.uuid().toLowerCase().optional();
 const searchQuery = listQuery.extend({
   run_id: anId,
@@ -85,8 +85,8 @@ const searchQuery = listQuery.extend({
   monitor_id: anId.describe("That has had the score made first."),
   passed: z.boolean().optional(),
   corrected: z.boolean().optional(),
-  created_after: time,
-  created_before: time,
+  created_after: timeText.optional(),
+  created_before: timeText.optional(),
 });
 const ETAG = { ETag: "For If-Match." };
 const auditOf = auditAs("score", presentScore);
@@ -196,7 +196,13 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
         },
       },
       async handler({ query, principal: { org_id } }) {
-        const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, ...search } = query;
+        const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, ...rest } = query;
+        const { created_after, created_before } = rest;
+        const search = {
+          ...rest,
+          created_after: created_after && toTimestamp(created_after),
+          created_before: created_before && toTimestamp(created_before),
+        };
         const page = await listPage({
           list: "all-scores",
           orgId: org_id,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { Json, JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { unstorableText } from "../storable.ts";
+import { timeText } from "../timestamps.ts";
 import { rowContent, rowContentSchema, tooLong } from "./dataset.ts";
 import type { RowContent } from "./dataset.ts";
 
@@ -44,7 +45,7 @@ export type Mapping = z.output<typeof mappingSchema>;
 export const runFilterSchema = z.strictObject({
   project_id: z.uuid(),
   state: z.enum(TERMINAL_STATES).default("COMPLETED"),
-  created_after: z.iso.datetime({ offset: true }).optional(),
+  created_after: timeText.optional(),
   score: z
     .strictObject({
       name: z.string().min(1).max(200).optional(),

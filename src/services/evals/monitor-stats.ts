@@ -1,5 +1,6 @@
 import { GRANULARITIES, bucketsOf } from "../../domain/evals/monitor.ts";
 import type { Granularity } from "../../domain/evals/monitor.ts";
+import { timestampAt } from "../../domain/timestamps.ts";
 import type { Db } from "../../stores/db.ts";
 import { countSeen, summariseScores } from "../../stores/evals/monitor-stats.ts";
 import type { ScoreSummary, SeenRuns, StatGroup, StatsRange, SummaryRow } from "../../stores/evals/monitor-stats.ts";
@@ -51,11 +52,10 @@ export async function scoreStats(db: Db, monitorId: string, request: StatsReques
   if (buckets === null) return null;
   const first = buckets[0]?.[0] ?? request.from;
   const last = buckets.at(-1)?.[1] ?? request.to;
-  const time = (ms: number): string => new Date(ms).toISOString();
   const range: StatsRange = {
-    from: time(first),
-    to: time(last),
-    previous_from: time(2 * first - last),
+    from: timestampAt(first),
+    to: timestampAt(last),
+    previous_from: timestampAt(2 * first - last),
     bucket_seconds: GRANULARITIES[granularity],
   };
   const summaries = await summariseScores(db, monitorId, evaluator_ids, range, group_by);
@@ -78,11 +78,11 @@ export async function scoreStats(db: Db, monitorId: string, request: StatsReques
     from: range.from,
     to: range.to,
     buckets: buckets.flatMap(([start, end]) => {
-      const at = time(start);
+      const at = timestampAt(start);
       const inGroups = group_by === null ? [null] : groups;
       return inGroups.map((group) => ({
         start: at,
-        end: time(end),
+        end: timestampAt(end),
         group,
         ...figures("current", at, group, seenIn.get(`current ${at}`)),
       }));

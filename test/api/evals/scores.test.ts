@@ -104,6 +104,9 @@ describe("across runs", () => {
     const later = new Date(Date.parse(first.created_at) + 1).toISOString();
     expect(await ids({ created_after: later, name: "help" })).toEqual([]);
     expect(await ids({ created_before: third.created_at, passed: true })).toEqual([first.score_id]);
+    // RFC 3339 has offsets and years that Postgres refuses.
+    const [early, late] = ["0000-01-01T00:00:00+17:37", "9999-12-31T23:59:59-23:59"];
+    expect(await ids({ created_after: early, created_before: late })).toEqual(all);
     expect(await ids({ evaluator_id: randomUUID() })).toEqual([]);
     const page = (await own.secret.get("/v2/evals/scores", { query: { page_size: 2 } })).body;
     expect(await ids({ page_size: 2, cursor: page.cursor })).toEqual([first.score_id]);
