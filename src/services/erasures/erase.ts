@@ -1,7 +1,6 @@
 import { nextProgress } from "../../domain/erasures/erasure.ts";
 import type { ErasureProgress, ErasureRest } from "../../domain/erasures/erasure.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
-import { BLOB_KEY_PATTERN } from "../../stores/blob-sweep.ts";
 import type { Database } from "../../stores/db.ts";
 import { deleteDocuments } from "../../stores/documents/documents.ts";
 import {
@@ -64,8 +63,8 @@ const BLOBS_AT_ONCE = 5000;
 const WAIT_MS = 500;
 const LONGEST_ANSWER_BYTES = 1024 * 1024 * 1024;
 
-/** Keys of blobs in the payloads of histories. */
-export const BLOB_KEYS = new RegExp(BLOB_KEY_PATTERN, "g");
+/** Keys of blobs in the payloads of histories: the ids of an organisation and of a blob. */
+export const BLOB_KEYS = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
  * Goes on with an erasure for a part that takes seconds at most. Can be called again after any failure: each part removes what
