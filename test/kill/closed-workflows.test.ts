@@ -307,6 +307,11 @@ describe("a workflow that closes without recording its run", () => {
   });
 });
 
+async function haveEnded(runIds: readonly string[]): Promise<boolean> {
+  const answers = await Promise.all(runIds.map((id) => bench.api.get(`/v2/runs/${id}`)));
+  return answers.every(({ body }) => body.finished_at !== null);
+}
+
 describe("Temporal's database lost altogether", () => {
   it("runs go on from their records, accepted runs start, and new runs complete", async () => {
     const deciding = { id: "approval-0", type: "approval", config: { message: "?" } };
@@ -352,6 +357,8 @@ describe("Temporal's database lost altogether", () => {
     const since = Date.now();
     expect((await bench.api.post(`/v2/runs/${before}/resume`, { action: "approve" })).status).toBe(202);
 
+    // It takes a minute on a quiet machine, nearly as long as bench.until waits.
+    await eventually("the runs have ended", () => haveEnded([before, during, waiting]), 150_000);
     for (const each of [before, during, waiting])
       expect(await bench.until(each)).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" } });
     await temporal(async (client) => {
