@@ -1,7 +1,7 @@
 import { isUuid } from "../domain/uuid.ts";
 import { InvalidArgumentError } from "commander";
 import type { z } from "zod";
-import { toTimestamp, timestampAt, timeText } from "../domain/timestamps.ts";
+import { timestampAt, timeText } from "../domain/timestamps.ts";
 import { CommandFailure } from "./failure.ts";
 import { invocation } from "./shell.ts";
 
@@ -34,7 +34,8 @@ export function readId(what: string, list: string): (text: string) => string {
 
 /** A time, in UTC. */
 export function readTime(text: string): string {
-  if (timeText.safeParse(text).success) return toTimestamp(text);
+  const { data: time } = timeText.safeParse(text);
+  if (time !== undefined) return time;
   throw new InvalidArgumentError("Give a time with its zone, such as 2030-01-31T00:00:00Z.");
 }
 
@@ -44,7 +45,8 @@ const UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_0
 export function readPastTime(text: string): string {
   const [, amount, unit = ""] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   if (amount !== undefined) return timestampAt(Date.now() - Number(amount) * (UNITS[unit] ?? 0));
-  if (timeText.safeParse(text).success) return toTimestamp(text);
+  const { data: time } = timeText.safeParse(text);
+  if (time !== undefined) return time;
   throw new InvalidArgumentError(
     "Give a time with its zone, such as 2030-01-31T00:00:00Z, or 12h for twelve hours ago.",
   );

@@ -1,7 +1,7 @@
 import { z } from "zod";
 
-/** An RFC 3339 time with an offset, so that it is unambiguous. */
-export const timeText = z.iso.datetime({ offset: true });
+/** An RFC 3339 time with an offset, so that it is unambiguous; parsed, it is as `toTimestamp` makes it. */
+export const timeText = z.iso.datetime({ offset: true, abort: true }).overwrite(toTimestamp);
 
 const UNITS_MS = [86_400_000, 3_600_000, 60_000, 1000] as const;
 const DURATION = /^P(?=.)(?:(\d{1,5})D)?(?:T(?=.)(?:(\d{1,7})H)?(?:(\d{1,7})M)?(?:(\d{1,9})S)?)?$/;
@@ -27,7 +27,7 @@ const LAST_MS = Date.UTC(10_000, 0) - 1;
  * Normalises a validated RFC 3339 time as it is stored and compared: in UTC, between 1970 and 9999.
  * Postgres refuses offsets beyond 16 hours and the year 0, which RFC 3339 allows.
  */
-export function toTimestamp(text: string): string {
+function toTimestamp(text: string): string {
   return timestampAt(Date.parse(text));
 }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { apiKeyName, defaultExpiry, hasExpired } from "../../domain/accounts/accounts.ts";
 import { completeLimits, keyLimits } from "../../domain/accounts/key-limits.ts";
 import { invalid, notFound } from "../../domain/errors.ts";
-import { toTimestamp, timeText } from "../../domain/timestamps.ts";
+import { timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { holdAdmin } from "../../services/accounts/hold-admin.ts";
 import { unknownProjects } from "../../services/projects/projects.ts";
@@ -63,9 +63,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       },
       async handler({ body, principal, newId, requireHeld, audit }) {
         const expires_at =
-          body.expires_at === undefined
-            ? defaultExpiry(body.kind, config.MILLRACE_SECRET_KEY_DAYS)
-            : body.expires_at && toTimestamp(body.expires_at);
+          body.expires_at === undefined ? defaultExpiry(body.kind, config.MILLRACE_SECRET_KEY_DAYS) : body.expires_at;
         if (expires_at !== null && hasExpired(expires_at)) {
           throw invalid(["body", "expires_at"], "The time has passed already");
         }

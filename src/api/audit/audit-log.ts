@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timeText, toTimestamp } from "../../domain/timestamps.ts";
+import { timeText } from "../../domain/timestamps.ts";
 import { textStream } from "../../platform/records.ts";
 import { listAuditEntries } from "../../stores/audit/audit-log.ts";
 import type { AuditEntry, AuditFilter } from "../../stores/audit/audit-log.ts";
@@ -97,7 +97,7 @@ function filterOf({ actor, target, operation, since, until }: GivenFilters): Aud
     actor_id: actor,
     target_id: target,
     operation,
-    since: since && toTimestamp(since),
-    until: until && toTimestamp(until),
+    since,
+    until,
   };
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { invalid } from "../../domain/errors.ts";
 import { GRANULARITIES, MAX_BUCKETS } from "../../domain/evals/monitor.ts";
 import type { Granularity } from "../../domain/evals/monitor.ts";
-import { timeText, toTimestamp } from "../../domain/timestamps.ts";
+import { timeText } from "../../domain/timestamps.ts";
 import { requireMonitor } from "../../services/evals/monitors.ts";
 import { scoreStats } from "../../services/evals/monitor-stats.ts";
 import { SAMPLE_VERDICTS, STAT_GROUPS, listSampledRuns } from "../../stores/evals/monitor-stats.ts";
@@ -79,8 +79,8 @@ export function createMonitorResultOperations({ db }: ApiDeps): Operation[] {
       }),
       success: { 200: { description: "The statistics.", schema: scoreStatsSchema } },
       async handler({ params: { monitor_id }, query, principal: { org_id } }) {
-        const to = query.to === undefined ? Date.now() : Date.parse(toTimestamp(query.to));
-        const from = query.from === undefined ? to - DAY_MS : Date.parse(toTimestamp(query.from));
+        const to = query.to === undefined ? Date.now() : Date.parse(query.to);
+        const from = query.from === undefined ? to - DAY_MS : Date.parse(query.from);
         return await db.org(org_id, async (connection) => {
           const monitor = await requireMonitor(connection, monitor_id);
           if (from >= to) throw invalid(["query", "from"], "It must be before `to`");

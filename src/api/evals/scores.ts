@@ -3,7 +3,7 @@ import { invalid } from "../../domain/errors.ts";
 import { VALUE_TYPES } from "../../domain/evals/evaluator.ts";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
 import { jsonLength } from "../../domain/json.ts";
-import { timeText, toTimestamp } from "../../domain/timestamps.ts";
+import { timeText } from "../../domain/timestamps.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { changeScore, deleteScore } from "../../services/evals/correct-score.ts";
 import { giveScore, requireScore } from "../../services/evals/give-score.ts";
@@ -196,13 +196,7 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
         },
       },
       async handler({ query, principal: { org_id } }) {
-        const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, ...rest } = query;
-        const { created_after, created_before } = rest;
-        const search = {
-          ...rest,
-          created_after: created_after && toTimestamp(created_after),
-          created_before: created_before && toTimestamp(created_before),
-        };
+        const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, ...search } = query;
         const page = await listPage({
           list: "all-scores",
           orgId: org_id,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { timestampAt, timeText, toTimestamp } from "../../domain/timestamps.ts";
+import { timestampAt, timeText } from "../../domain/timestamps.ts";
 import { sumUsage, USAGE_GROUPS } from "../../stores/models/model-calls.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -57,8 +57,8 @@ export function createUsageOperations({ db }: ApiDeps): Operation[] {
         },
       },
       async handler({ query: { group_by, from, to, model }, principal: { org_id } }) {
-        const until = to === undefined ? timestampAt(Date.now()) : toTimestamp(to);
-        const since = from === undefined ? timestampAt(Date.parse(until) - DEFAULT_DAYS * DAY_MS) : toTimestamp(from);
+        const until = to ?? timestampAt(Date.now());
+        const since = from ?? timestampAt(Date.parse(until) - DEFAULT_DAYS * DAY_MS);
         const rows = await db.org(org_id, (connected) =>
           sumUsage(connected, { group: group_by, from: since, to: until, model }),
         );

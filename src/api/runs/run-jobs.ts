@@ -1,7 +1,5 @@
 import { z } from "zod";
 import { MAX_JOB_ERRORS, MAX_JOB_RUNS, RUN_JOB_ACTIONS, RUN_JOB_STATES } from "../../domain/runs/run-job.ts";
-import type { RunJobFilter } from "../../domain/runs/run-job.ts";
-import { toTimestamp } from "../../domain/timestamps.ts";
 import { abortRunJob, countRunsOf, createRunJob, requireRunJob } from "../../services/runs/run-jobs.ts";
 import { listRunJobs } from "../../stores/runs/run-jobs.ts";
 import type { RunJobRow } from "../../stores/runs/run-jobs.ts";
@@ -103,9 +101,8 @@ Where no more runs may be under way at once, it waits for a place.`,
           },
         },
       },
-      async handler({ body: { action: asked, filter: given, version, dry_run }, principal, newId }) {
+      async handler({ body: { action: asked, filter, version, dry_run }, principal, newId }) {
         const { org_id } = principal;
-        const filter = normal(given);
         if (dry_run) {
           const found = await countRunsOf({ db, stuckAfterMs }, org_id, { action: asked, filter });
           return { status: 200, body: { action: asked, counts: { matched: found } } };
@@ -176,14 +173,6 @@ Where no more runs may be under way at once, it waits for a place.`,
       },
     }),
   ];
-}
-
-function normal({ created_after, created_before, ...rest }: z.output<typeof filterSchema>): RunJobFilter {
-  return {
-    ...rest,
-    ...(created_after !== undefined && { created_after: toTimestamp(created_after) }),
-    ...(created_before !== undefined && { created_before: toTimestamp(created_before) }),
-  };
 }
 
 function present(job: RunJobRow): z.input<typeof jobSchema> {

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
-import { toTimestamp } from "../../domain/timestamps.ts";
 import { writesText } from "../../domain/flow/plan/streamed-outputs.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
@@ -132,8 +131,6 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           ...narrow,
           states: state,
           stuck: query.stuck === undefined ? undefined : { is: query.stuck, afterMs: config.MILLRACE_STUCK_AFTER_MS },
-          created_after: query.created_after && toTimestamp(query.created_after),
-          created_before: query.created_before && toTimestamp(query.created_before),
         };
         const page = await listPage({
           list: "runs",

@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import { invalid, notFound } from "../../domain/errors.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../../domain/webhooks/events.ts";
-import { toTimestamp, timestampOrAge, timeOrAgeText, timeText } from "../../domain/timestamps.ts";
+import { timestampOrAge, timeOrAgeText, timeText } from "../../domain/timestamps.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { DELIVERY_STATUSES } from "../../domain/webhooks/webhook.ts";
 import type { Db } from "../../stores/db.ts";
@@ -122,7 +122,7 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
           status: query.status ?? null,
           event_id,
           event_type: event_id === null ? (query.event ?? null) : null,
-          since: query.since === undefined ? null : toTimestamp(query.since),
+          since: query.since ?? null,
         };
         const page = await listPage({
           list: "webhook-deliveries",

@@ -1,6 +1,5 @@
 import type { RunSourceFilter } from "../../domain/evals/import.ts";
 import type { JsonObject, StoredValue } from "../../domain/json.ts";
-import { toTimestamp } from "../../domain/timestamps.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
@@ -36,7 +35,7 @@ export async function listRunsToImport(
     [
       filter.project_id,
       filter.state,
-      filter.created_after === undefined ? null : toTimestamp(filter.created_after),
+      filter.created_after ?? null,
       before,
       limit,
       filter.score ? jsonb(filter.score) : null,
