@@ -7,8 +7,8 @@ export interface Keyset {
 }
 
 /** Beyond every UUID there is. An explicit bound, because `$1 is null or id < $1` keeps Postgres from seeking in the index. */
-const LOWEST = "00000000-0000-0000-0000-000000000000";
-const HIGHEST = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+export const LOWEST_ID = "00000000-0000-0000-0000-000000000000";
+const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 export interface KeysetSql {
   /** The first parameter of the statement. */
@@ -23,6 +23,6 @@ export interface KeysetSql {
 /** What a list over UUIDs needs of a keyset. */
 export function keysetSql(page: Keyset): KeysetSql {
   return page.ascending
-    ? { bound: page.beyond ?? LOWEST, compare: ">", order: "asc", suffix: "up" }
-    : { bound: page.beyond ?? HIGHEST, compare: "<", order: "desc", suffix: "down" };
+    ? { bound: page.beyond ?? LOWEST_ID, compare: ">", order: "asc", suffix: "up" }
+    : { bound: page.beyond ?? HIGHEST_ID, compare: "<", order: "desc", suffix: "down" };
 }

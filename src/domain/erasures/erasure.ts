@@ -39,7 +39,7 @@ export const ERASED = "[erased]";
 
 /**
  * Where a pass goes on after a step. `after`: of the last row of a page that is not the last one; `found`: how much the step has
- * found. Null: nothing is to be done yet.
+ * found.
  */
 export function nextProgress(
   progress: ErasureProgress,

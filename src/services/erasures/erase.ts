@@ -31,6 +31,7 @@ import {
 } from "../../stores/erasures/erasure-items.ts";
 import { addRemoved } from "../../stores/erasures/erasures.ts";
 import type { OpenErasure } from "../../stores/erasures/erasures.ts";
+import { LOWEST_ID } from "../../stores/keyset.ts";
 import { deleteConversations } from "../../stores/models/conversations.ts";
 import type { HistoryEraser, HistoryOf } from "../../temporal/erase-histories.ts";
 import { forceCancel } from "../runs/force-cancel.ts";
@@ -186,10 +187,8 @@ async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure
   if (kept.length === HISTORIES_AT_ONCE) return { found: 0, after: kept.at(-1)?.item_id ?? null };
   // Once more from the first one that is left.
   const left = await db.system((connection) => keptHistories(connection, erasure_id, null, 1));
-  return left.length === 0 ? { found: 0, after: null } : { found: 0, after: LOWEST, waitMs: WAIT_MS };
+  return left.length === 0 ? { found: 0, after: null } : { found: 0, after: LOWEST_ID, waitMs: WAIT_MS };
 }
-
-const LOWEST = "00000000-0000-0000-0000-000000000000";
 
 /** Removes the blobs to which no other row refers. */
 async function eraseBlobs({ db, blobs }: EraseDeps, { erasure_id, org_id }: OpenErasure): Promise<Slice> {

@@ -1,12 +1,12 @@
 import { Problem } from "../../domain/errors.ts";
 import type { Db } from "../../stores/db.ts";
+import { LOWEST_ID } from "../../stores/keyset.ts";
 import { countOpenRuns, openRuns } from "../../stores/runs/run-reads.ts";
 import type { RunControlDeps } from "./answer-pause.ts";
 import { cancelRun } from "./cancel-run.ts";
 
 /** Runs read at once. */
 const BATCH = 100;
-const LOWEST = "00000000-0000-0000-0000-000000000000";
 
 /** How many runs of a project have not ended, as the transaction sees it. */
 export function openRunCount(connection: Db, projectId: string): Promise<number> {
@@ -18,7 +18,7 @@ export async function cancelOpenRuns(
   deps: RunControlDeps,
   { orgId, projectId, reason }: { orgId: string; projectId: string; reason: string },
 ): Promise<void> {
-  for (let after = LOWEST, count = BATCH; count === BATCH;) {
+  for (let after = LOWEST_ID, count = BATCH; count === BATCH;) {
     const ids = await deps.db.org(orgId, (connection) => openRuns(connection, projectId, after, BATCH));
     for (const run_id of ids) {
       await cancelRun(deps, { org_id: orgId, run_id, reason, mode: "graceful" }).catch((error: unknown) => {

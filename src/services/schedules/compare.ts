@@ -1,12 +1,11 @@
 import { isUuid } from "../../domain/uuid.ts";
 import type { Database } from "../../stores/db.ts";
+import { LOWEST_ID } from "../../stores/keyset.ts";
 import { scheduleMark } from "../../temporal/schedules.ts";
 import type { ListedSchedule, Schedules } from "../../temporal/schedules.ts";
 import type { ScheduleKind, ScheduleOwner } from "./apply.ts";
 
 const PAGE = 500;
-/** Ids are compared as texts of the same form: every id is behind it. */
-const FIRST = "00000000-0000-0000-0000-000000000000";
 
 /** How Temporal's schedules differ from the rows that ask for them. */
 export interface ScheduleDifferences {
@@ -32,7 +31,7 @@ export async function compareSchedules(
   const missing: Array<ScheduleOwner & { kind: ScheduleKind }> = [];
   let compared = 0;
   for (const kind of kinds) {
-    for (let after = FIRST; ;) {
+    for (let after = LOWEST_ID; ;) {
       const page = await db.system((connection) => kind.wanted(connection, after, PAGE));
       for (const { org_id, id, schedule } of page) {
         const found = listed.get(schedule.id);

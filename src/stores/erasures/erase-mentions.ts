@@ -1,5 +1,6 @@
 import { ERASED } from "../../domain/erasures/erasure.ts";
 import type { Db } from "../db.ts";
+import { LOWEST_ID } from "../keyset.ts";
 import { countOf } from "./erase-runs.ts";
 import { addRemoved } from "./erasures.ts";
 import type { OpenErasure } from "./erasures.ts";
@@ -170,7 +171,7 @@ export async function eraseAuditValues(
     [
       erasure_id,
       org_id,
-      after ?? "00000000-0000-0000-0000-000000000000",
+      after ?? LOWEST_ID,
       limit,
       project_id === null ? user_id : null,
       user_hash,

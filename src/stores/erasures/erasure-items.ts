@@ -1,4 +1,5 @@
 import type { Db } from "../db.ts";
+import { LOWEST_ID } from "../keyset.ts";
 
 type ErasureItemKind = "run" | "document" | "dataset_row" | "score" | "experiment_job";
 
@@ -40,7 +41,7 @@ export async function keptHistories(
         from erasure_items i left join experiment_jobs j on i.kind = 'experiment_job' and j.job_id = i.item_id and j.finished_at is null
         where i.erasure_id = $1::uuid and i.has_history and i.item_id > $2::uuid order by i.item_id limit $3::int`,
     },
-    [erasureId, after ?? "00000000-0000-0000-0000-000000000000", limit],
+    [erasureId, after ?? LOWEST_ID, limit],
   );
 }
 

@@ -9,7 +9,7 @@ import type {
 import { MAX_JOB_ERRORS } from "../../domain/runs/run-job.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { keysetSql } from "../keyset.ts";
+import { LOWEST_ID, keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 
@@ -43,7 +43,6 @@ export type NewRunJob = Pick<
 const COLUMNS = `job_id, org_id, action, filter, version, state, abort, matched, done, skipped, failed, errors, reached, page,
   created_by_type, created_by_id, created_at, finished_at`;
 const ONE = "org_id = current_org() and job_id = $1::uuid";
-const LOWEST = "00000000-0000-0000-0000-000000000000";
 const OPEN = "state in ('PENDING', 'RUNNING')";
 
 /** Inserts a job; null when there is one of that id (the same request, tried again). */
@@ -104,7 +103,7 @@ export async function nextRunsOf(
   const rows = await db.query<{ run_id: string }>(
     {
       name: "next_runs_of_job",
-      text: `select run_id from run_job_runs where ${ONE} and run_id > coalesce($2::uuid, '${LOWEST}') order by run_id limit $3::int`,
+      text: `select run_id from run_job_runs where ${ONE} and run_id > coalesce($2::uuid, '${LOWEST_ID}') order by run_id limit $3::int`,
     },
     [job_id, reached, limit],
   );
