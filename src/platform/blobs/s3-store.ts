@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { plainHost } from "../fetch/address-policy.ts";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
 import { createGuardedFetch } from "../fetch/guarded-fetch.ts";
@@ -9,6 +8,7 @@ import { portOf } from "../fetch/guarded-fetch-connect.ts";
 import type { CredentialSource } from "../s3/credentials.ts";
 import { bucketAddress, signed } from "../s3/signed-request.ts";
 import type { S3Request } from "../s3/signed-request.ts";
+import { waitAfter } from "../s3/try-again.ts";
 import type { BlobPlace } from "./blob-place.ts";
 import { isBlobKey, withKeys } from "./keys.ts";
 import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
@@ -20,7 +20,6 @@ const PART_BYTES = 8 * MIB;
 /** What an upload begins to hold: most are short. */
 const FIRST_BYTES = 64 * 1024;
 const ATTEMPTS = 4;
-const FIRST_WAIT_MS = 200;
 /** Time for one request: a part, or a page of a list. */
 const LIMITS: Partial<FetchLimits> = { headersMs: 60_000, bodyMs: 60_000, totalMs: 300_000, responseBytes: 8 * MIB };
 /** Downloads last as long as their readers do. */
@@ -71,7 +70,7 @@ export function createS3Objects(
       } catch (error) {
         if (attempt === ATTEMPTS || !(error instanceof FetchFailed) || !error.retryable) throw error;
       }
-      await sleep(FIRST_WAIT_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
+      await waitAfter(attempt);
     }
   }
 

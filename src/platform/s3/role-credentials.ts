@@ -1,9 +1,9 @@
 import { readFile } from "node:fs/promises";
-import { setTimeout as sleep } from "node:timers/promises";
 import { FetchFailed } from "../fetch/guarded-fetch-errors.ts";
 import type { GuardedResponse, StreamRequest } from "../fetch/guarded-fetch.ts";
 import { createOwnFetch } from "../fetch/own-fetch.ts";
 import { elementsOf, textOf } from "./answers.ts";
+import { waitAfter } from "./try-again.ts";
 
 // Two requests without a signature: Amazon's own packages for them are 14, 15 MB, and bring an HTTP client that asks past the
 // rules of ours.
@@ -48,7 +48,6 @@ export interface WebIdentity {
 }
 
 const ATTEMPTS = 3;
-const FIRST_WAIT_MS = 200;
 const LIMITS = { headersMs: 10_000, bodyMs: 10_000, totalMs: 20_000, responseBytes: 256 * 1024 };
 /** Codes of STS, beside its status, for what may pass: it could not ask the provider of the token, or is asked too often. */
 const PASSING = /^(?:IDPCommunicationError|Throttling\w*|RequestLimitExceeded|InternalFailure|ServiceUnavailable)$/;
@@ -128,7 +127,7 @@ async function asked(
           : caught;
       if (attempt === ATTEMPTS || !(error instanceof NoCredentials) || !error.retryable) throw error;
     }
-    await sleep(FIRST_WAIT_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
+    await waitAfter(attempt);
   }
 }
 

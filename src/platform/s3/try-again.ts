@@ -1,0 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+const FIRST_WAIT_MS = 200;
+
+/** Waits before a request is made again: twice as long after each attempt, and not all processes at once. */
+export async function waitAfter(attempt: number): Promise<void> {
+  await sleep(FIRST_WAIT_MS * 2 ** (attempt - 1) * (0.5 + Math.random()));
+}
