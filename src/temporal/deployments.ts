@@ -31,7 +31,7 @@ export interface Deployment {
   /** Undefined before the first worker of it has polled. */
   status(): Promise<DeploymentStatus | undefined>;
   /** Workflows under way on builds some of whose work nobody takes, by the queues as they stand. */
-  countStranded(queues: Promise<readonly QueueStats[]>): Promise<number>;
+  countStranded(queues: readonly QueueStats[]): Promise<number>;
   /** Which builds new workflows begin on. */
   routing(): Promise<Pick<DeploymentStatus, "current" | "ramping"> | undefined>;
   /** Null: workers without a deployment. */
@@ -82,8 +82,8 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
   };
 
   /** What each build takes on. Undefined where there is no such deployment. */
-  async function look(asked: Promise<readonly QueueStats[]>) {
-    const [info, described] = await Promise.all([describe(), asked]);
+  async function look(described: readonly QueueStats[]) {
+    const info = await describe();
     if (!info) return undefined;
     const queues = described.map(({ queue, type, versions }) => ({
       work: `${type} tasks of ${queue}`,
@@ -109,7 +109,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
 
   return {
     async status() {
-      const seen = await look(describeQueues(client, namespace, taskQueuePrefix));
+      const seen = await look(await describeQueues(client, namespace, taskQueuePrefix));
       if (!seen) return undefined;
       const { routing, builds } = seen;
       const stateOf = (buildId: string, pinned: number): BuildStatus["state"] => {

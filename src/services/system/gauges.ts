@@ -98,7 +98,7 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
     },
   );
   const ofQueue = ["queue", "type"];
-  const countStranded = async (queues: Promise<QueueStats[]>) => {
+  const countStranded = async (queues: readonly QueueStats[]) => {
     try {
       const value = (await deployment?.countStranded(queues)) ?? 0;
       return [{ name: "millrace_workflows_stranded", labels: {}, value }];
@@ -119,8 +119,8 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
       onError: (error) => onError(error, "Temporal did not tell how its task queues stand"),
       async read() {
         // Temporal is asked for the queues once, for all of these.
-        const asked = describeQueues();
-        const [queues, stranded] = await Promise.all([asked, countStranded(asked)]);
+        const queues = await describeQueues();
+        const stranded = await countStranded(queues);
         const ofQueues = queues.flatMap(({ queue, type, pollers, backlog, backlog_age_seconds }) => {
           const sample = (name: string, value: number | null) =>
             value === null ? [] : [{ name: `millrace_task_queue_${name}`, labels: { queue, type }, value }];
