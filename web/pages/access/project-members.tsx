@@ -18,9 +18,7 @@ import { formTexts } from "../../parts/form-texts.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { RoleChoice } from "./role-choice.tsx";
-
-const ROLES: readonly ProjectRole[] = ["viewer", "editor", "admin"];
+import { RoleField, roleColumn, takeAwayColumn } from "./project-role-parts.tsx";
 
 /** Who was given a role in a project, and which; an admin of the project changes it. */
 export function ProjectMembers({ projectId: project_id }: { readonly projectId: string }): JSX.Element {
@@ -57,37 +55,18 @@ export function ProjectMembers({ projectId: project_id }: { readonly projectId: 
                   </span>
                 ),
               },
-              {
-                id: "role",
+              roleColumn<(typeof data.data)[number]>({
                 head: "Role here",
-                cell: ({ user_id, email, role }) => (
-                  <RoleChoice
-                    key={role}
-                    label={`Role of ${email}`}
-                    role={role}
-                    roles={ROLES}
-                    isPending={set.isPending}
-                    onApply={(chosen) => set.mutate({ project_id, user_id, role: chosen })}
-                  />
-                ),
-              },
+                labelOf: ({ email }) => `Role of ${email}`,
+                isPending: set.isPending,
+                onApply: ({ user_id }, role) => set.mutate({ project_id, user_id, role }),
+              }),
               { id: "since", head: "Since", wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
-              {
-                id: "actions",
-                head: "Actions",
-                cell: ({ user_id, email }) => (
-                  <button
-                    type="button"
-                    className="button button-small button-danger"
-                    aria-label={`Take away the role of ${email}`}
-                    data-row
-                    disabled={remove.isPending}
-                    onClick={() => remove.mutate({ project_id, user_id })}
-                  >
-                    Take away
-                  </button>
-                ),
-              },
+              takeAwayColumn<(typeof data.data)[number]>({
+                of: ({ email }) => `of ${email}`,
+                isPending: remove.isPending,
+                onTakeAway: ({ user_id }) => remove.mutate({ project_id, user_id }),
+              }),
             ]}
           />
         </section>
@@ -146,15 +125,7 @@ function AddMember({
             {(control) => <input className="input mono" name="user" required autoComplete="off" {...control} />}
           </Field>
         )}
-        <Field label="Role">
-          {(control) => (
-            <select className="input" name="role" {...control}>
-              {ROLES.map((each) => (
-                <option key={each}>{each}</option>
-              ))}
-            </select>
-          )}
-        </Field>
+        <RoleField />
       </div>
       <div className="row">
         <button type="submit" className="button button-primary" disabled={isPending}>

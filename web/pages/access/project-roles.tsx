@@ -10,9 +10,7 @@ import { Field } from "../../parts/field.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
-import { RoleChoice } from "./role-choice.tsx";
-
-const ROLES: readonly ProjectRole[] = ["viewer", "editor", "admin"];
+import { RoleField, roleColumn, takeAwayColumn } from "./project-role-parts.tsx";
 
 /** What a user may do in single projects, beside the role in the organisation. */
 export function ProjectRoles({ user, onClose }: { readonly user: User; readonly onClose: () => void }): JSX.Element {
@@ -44,35 +42,17 @@ export function ProjectRoles({ user, onClose }: { readonly user: User; readonly 
           keyOf={({ project_id }) => project_id}
           columns={[
             { id: "project", head: "Project", cell: (row) => <span className="wrap">{row.project_name}</span> },
-            {
-              id: "role",
+            roleColumn<(typeof given)[number]>({
               head: "Role",
-              cell: ({ project_id, project_name, role }) => (
-                <RoleChoice
-                  key={role}
-                  label={`Role in ${project_name}`}
-                  role={role}
-                  roles={ROLES}
-                  isPending={set.isPending}
-                  onApply={(chosen) => set.mutate({ project_id, user_id, role: chosen })}
-                />
-              ),
-            },
-            {
-              id: "actions",
-              head: "Actions",
-              cell: ({ project_id, project_name }) => (
-                <button
-                  type="button"
-                  className="button button-small button-danger"
-                  aria-label={`Take away the role in ${project_name}`}
-                  disabled={remove.isPending}
-                  onClick={() => remove.mutate({ project_id, user_id })}
-                >
-                  Take away
-                </button>
-              ),
-            },
+              labelOf: ({ project_name }) => `Role in ${project_name}`,
+              isPending: set.isPending,
+              onApply: ({ project_id }, role) => set.mutate({ project_id, user_id, role }),
+            }),
+            takeAwayColumn<(typeof given)[number]>({
+              of: ({ project_name }) => `in ${project_name}`,
+              isPending: remove.isPending,
+              onTakeAway: ({ project_id }) => remove.mutate({ project_id, user_id }),
+            }),
           ]}
         />
       )}
@@ -101,15 +81,7 @@ export function ProjectRoles({ user, onClose }: { readonly user: User; readonly 
               </select>
             )}
           </Field>
-          <Field label="Role">
-            {(control) => (
-              <select className="input" name="role" {...control}>
-                {ROLES.map((each) => (
-                  <option key={each}>{each}</option>
-                ))}
-              </select>
-            )}
-          </Field>
+          <RoleField />
           <button type="submit" className="button" disabled={set.isPending}>
             Add
           </button>
