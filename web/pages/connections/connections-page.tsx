@@ -5,6 +5,7 @@ import { useMay } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { CONNECTION_STATES, connectionPagesOptions, useConnectionCheck } from "../../api/system.ts";
 import { CopyButton } from "../../parts/copy.tsx";
+import { MoreButton } from "../../parts/more-button.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Status, lookOf } from "../../parts/status.tsx";
@@ -95,14 +96,7 @@ export function ConnectionsPage(): JSX.Element {
       )}
       {list.hasNextPage && (
         <div className="row">
-          <button
-            type="button"
-            className="button"
-            disabled={list.isFetchingNextPage}
-            onClick={() => void list.fetchNextPage()}
-          >
-            {list.isFetchingNextPage ? "Loading…" : "Later ones"}
-          </button>
+          <MoreButton pages={list}>Later ones</MoreButton>
         </div>
       )}
     </>

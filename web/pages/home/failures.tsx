@@ -2,20 +2,18 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { toProblem } from "../../api/problem.ts";
-import { projectsOptions } from "../../api/runs.ts";
 import { failuresOptions } from "../../api/system.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
 import { ListChanges } from "../../parts/list-changes.tsx";
+import { useProjectName } from "../project-names.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 
 /** The runs that failed last: why, and what helps. */
 export function Failures({ hours }: { readonly hours: number }): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(failuresOptions(hours));
-  const { data: projects } = useQuery(projectsOptions);
-  const nameOf = (id: string): string =>
-    projects?.data.find(({ project_id }) => project_id === id)?.name ?? shortId(id);
+  const nameOf = useProjectName();
   return (
     <section className="stack-tight" aria-labelledby="failures">
       <div className="spread">

@@ -4,7 +4,6 @@ import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { shownPausesOptions } from "../../api/pauses.ts";
 import { toProblem } from "../../api/problem.ts";
-import { projectsOptions } from "../../api/runs.ts";
 import { brokenConnectionsOptions, statisticsOptions, stuckOptions, usageOptions } from "../../api/system.ts";
 import { subscriptionsOptions } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
@@ -14,6 +13,7 @@ import type { Hours } from "../../parts/how-far-back.tsx";
 import { ListChanges } from "../../parts/list-changes.tsx";
 import { OutcomeBars } from "../../parts/outcome-bars.tsx";
 import { PageHead } from "../../parts/page.tsx";
+import { useProjectName } from "../project-names.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time, duration } from "../../parts/time.tsx";
@@ -159,9 +159,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
 
 function Stuck(): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(stuckOptions);
-  const { data: projects } = useQuery(projectsOptions);
-  const nameOf = (id: string): string =>
-    projects?.data.find(({ project_id }) => project_id === id)?.name ?? shortId(id);
+  const nameOf = useProjectName();
   return (
     <section className="stack-tight" aria-labelledby="stuck">
       <div className="spread">

@@ -9,6 +9,7 @@ import { projectsOptions } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
 import { HeldChanges, useHeldList } from "../../parts/list-changes.tsx";
+import { MoreButton } from "../../parts/more-button.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -101,14 +102,9 @@ export function InboxPage(): JSX.Element {
               </ul>
             )}
             {list.hasNextPage && (
-              <button
-                type="button"
-                className="button inbox-more"
-                disabled={list.isFetchingNextPage}
-                onClick={() => void list.fetchNextPage()}
-              >
-                {list.isFetchingNextPage ? "Loading…" : "Later ones"}
-              </button>
+              <MoreButton pages={list} className="inbox-more">
+                Later ones
+              </MoreButton>
             )}
           </nav>
           {pauseId === undefined ? (

@@ -1,12 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
 import type { JSX, ReactNode } from "react";
 import { Link } from "react-router";
-import { projectsOptions } from "../../api/runs.ts";
 import type { Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { useColumns } from "../../parts/columns.tsx";
 import { CopyCurl, shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { useProjectName } from "../project-names.ts";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import type { Column } from "../../parts/table.tsx";
@@ -60,8 +59,7 @@ export function RunTable({
   /** What lists them, for a shell. */
   readonly command: string;
 }): JSX.Element {
-  const { data: projects } = useQuery(projectsOptions);
-  const names = new Map(projects?.data.map(({ project_id, name }) => [project_id, name]));
+  const nameOf = useProjectName();
   const { shown, chooser } = useColumns<Run>("runs", [
     { id: "state", head: "State", cell: (run) => <Status state={run.state} /> },
     {
@@ -69,7 +67,7 @@ export function RunTable({
       head: "Run",
       cell: (run) => (
         <Link className="run-name" to={links.run(run.run_id)} data-row title={run.run_id}>
-          <span className="wrap">{names.get(run.project_id) ?? shortId(run.project_id)}</span>
+          <span className="wrap">{nameOf(run.project_id)}</span>
           <code>{shortId(run.run_id)}</code>
         </Link>
       ),

@@ -4,6 +4,7 @@ import { useSearchParams } from "react-router";
 import { toProblem } from "../../api/problem.ts";
 import { newestRunsOptions, runsOptions, useRunsInPlace } from "../../api/runs.ts";
 import { NewerNotice } from "../../parts/list-changes.tsx";
+import { MoreButton } from "../../parts/more-button.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { curlOfRuns } from "./curl.ts";
@@ -64,14 +65,7 @@ function RunList({ search }: { readonly search: URLSearchParams }): JSX.Element 
       <RunTable runs={shown} notice={notice} command={curlOfRuns(filters)} />
       {list.hasNextPage && (
         <div className="row">
-          <button
-            type="button"
-            className="button"
-            disabled={list.isFetchingNextPage}
-            onClick={() => void list.fetchNextPage()}
-          >
-            {list.isFetchingNextPage ? "Loading…" : "Older runs"}
-          </button>
+          <MoreButton pages={list}>Older runs</MoreButton>
         </div>
       )}
       {list.error !== null && <Failure fault={toProblem(list.error)} retry={() => void list.fetchNextPage()} />}

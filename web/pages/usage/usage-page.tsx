@@ -3,12 +3,11 @@ import type { JSX, ReactNode } from "react";
 import { Link, useSearchParams } from "react-router";
 import type { Schemas } from "../../api/client.ts";
 import { toProblem } from "../../api/problem.ts";
-import { projectsOptions } from "../../api/runs.ts";
 import { usageOptions } from "../../api/system.ts";
 import { links } from "../../links.ts";
-import { shortId } from "../../parts/copy.tsx";
 import { HowFarBack, hoursOf } from "../../parts/how-far-back.tsx";
 import { PageHead } from "../../parts/page.tsx";
+import { useProjectName } from "../project-names.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { UsageTable } from "../../parts/usage-table.tsx";
 
@@ -19,7 +18,7 @@ export function UsagePage(): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const hours = hoursOf(search.get("hours"));
   const model = search.get("model") ?? undefined;
-  const { data: projects } = useQuery(projectsOptions);
+  const projectName = useProjectName();
   const { data: models } = useQuery(usageOptions({ group_by: "model", hours: Number(hours) }));
   const put = (name: string, value: string | null): void =>
     setSearch((known) => {
@@ -30,8 +29,6 @@ export function UsagePage(): JSX.Element {
     });
   const names = [...new Set([...(model === undefined ? [] : [model]), ...(models?.data ?? []).map(({ key }) => key)])];
   const query = { hours: Number(hours), ...(model !== undefined && { model }) };
-  const projectName = (id: string): string =>
-    projects?.data.find(({ project_id }) => project_id === id)?.name ?? shortId(id);
   return (
     <>
       <PageHead title="Usage of models">
@@ -51,7 +48,7 @@ export function UsagePage(): JSX.Element {
       </PageHead>
       {model === undefined && (
         <Part
-          title="By model"
+          by="model"
           query={{ ...query, group_by: "model" }}
           nameOf={({ key }) => (
             <Link className="wrap" to={links.usage({ hours, model: key })} data-row>
@@ -61,7 +58,7 @@ export function UsagePage(): JSX.Element {
         />
       )}
       <Part
-        title="By project"
+        by="project"
         query={{ ...query, group_by: "project" }}
         nameOf={({ key }, from) =>
           key === JUDGES ? (
@@ -73,7 +70,7 @@ export function UsagePage(): JSX.Element {
           )
         }
       />
-      <Part title="By day (UTC)" query={{ ...query, group_by: "day" }} nameOf={({ key }) => key} />
+      <Part by="day (UTC)" query={{ ...query, group_by: "day" }} nameOf={({ key }) => key} />
     </>
   );
 }
@@ -82,19 +79,19 @@ export function UsagePage(): JSX.Element {
 const JUDGES = "judges";
 
 function Part({
-  title,
+  by,
   query,
   nameOf,
 }: {
-  readonly title: string;
+  readonly by: string;
   readonly query: Parameters<typeof usageOptions>[0];
   readonly nameOf: (row: Row, from: string) => ReactNode;
 }): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(usageOptions(query));
   return (
-    <section className="stack-tight" aria-label={title}>
-      <h2>{title}</h2>
-      {isPending && <Loading what={`usage ${title}`} rows={2} />}
+    <section className="stack-tight" aria-label={`By ${by}`}>
+      <h2>By {by}</h2>
+      {isPending && <Loading what={`usage by ${by}`} rows={2} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
       {data && (
         <div className="panel panel-flush">
@@ -102,8 +99,8 @@ function Part({
             <Empty title="No model was asked">Choose a longer time, or another model.</Empty>
           ) : (
             <UsageTable
-              caption={`Usage ${title.charAt(0).toLowerCase()}${title.slice(1)}`}
-              head={title.replace(/^By /, "").replace(/^./, (first) => first.toUpperCase())}
+              caption={`Usage by ${by}`}
+              head={by.replace(/^./, (first) => first.toUpperCase())}
               rows={data.data}
               nameOf={(row) => nameOf(row, data.from)}
             />
