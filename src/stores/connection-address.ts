@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { Client } from "pg";
 import type { ClientConfig } from "pg";
 import { parse, toClientConfig } from "pg-connection-string";
 
@@ -14,4 +15,24 @@ export function connectionTo(url: string): ClientConfig {
   if (file === null) return { connectionString: url };
   const { [PASSWORD_FILE]: _, ...address } = parse(url);
   return { ...toClientConfig(address), password: async () => (await readFile(file, "utf8")).trim() };
+}
+
+/**
+ * A client for pools. Where the password cannot be read, the driver reports it and leaves its connection open; the server
+ * then waits a minute for the password (authentication_timeout), and every `drop database` waits with it.
+ */
+export class PooledClient extends Client {
+  override connect(): Promise<Client>;
+  override connect(callback: (error: Error | null, client: Client) => void): void;
+  override connect(callback?: (error: Error | null, client: Client) => void): Promise<Client> | void {
+    const connected = super.connect().catch((error: Error) => {
+      void this.end();
+      throw error;
+    });
+    if (callback === undefined) return connected;
+    connected.then(
+      () => callback(null, this),
+      (error: Error) => callback(error, this),
+    );
+  }
 }

@@ -1,7 +1,7 @@
 import { Client, Pool, types } from "pg";
 import type { PoolClient, QueryResult, QueryResultRow } from "pg";
 import { isUuid } from "../domain/uuid.ts";
-import { connectionTo } from "./connection-address.ts";
+import { connectionTo, PooledClient } from "./connection-address.ts";
 import { assertSession, explainRefusal, UnsafeSession } from "./session.ts";
 import type { ActsAs } from "./session.ts";
 
@@ -76,6 +76,7 @@ export interface DatabaseOptions {
 export function openDatabase(options: DatabaseOptions): Database {
   const common = {
     ...connectionTo(options.url),
+    Client: PooledClient,
     application_name: options.applicationName,
     // Without these a request to an unreachable server would wait for the kernel's own time-outs.
     connectionTimeoutMillis: 5000,

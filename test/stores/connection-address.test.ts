@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
@@ -16,6 +17,11 @@ beforeAll(async () => {
   clone = await cloneDatabase();
 });
 afterAll(() => clone?.drop());
+
+async function late(ms: number, message: string): Promise<never> {
+  await setTimeout(ms, undefined, { ref: false });
+  throw new Error(message);
+}
 
 function open(url: string): Database {
   const database = openDatabase({ url, poolSize: 2, applicationName: "test", onError: () => undefined });
@@ -34,6 +40,9 @@ it("reads a password's file for every connection", async () => {
   const url = address.href;
 
   await expect(open(url).ping()).rejects.toThrow("ENOENT");
+  // It would wait for a session that has not been given its password.
+  const another = await cloneDatabase();
+  await Promise.race([another.drop(), late(20_000, "a session was left behind")]);
   writeFileSync(file, "wrong\n");
   await expect(open(url).ping()).rejects.toThrow("password authentication failed");
   writeFileSync(file, "first\n");

@@ -19,14 +19,19 @@ export async function startTlsPostgres(
     socket.once("data", () => {
       socket.write("S");
       const secure = new TLSSocket(socket, { isServer: true, secureContext, ...asking });
-      const inner = connect(target.port, target.host);
-      for (const [from, to] of [
-        [secure, inner],
-        [inner, secure],
-      ] as const) {
-        from.on("error", () => to.destroy()).on("close", () => to.destroy());
-        from.pipe(to);
-      }
+      secure.on("error", () => undefined);
+      // Only then: a session that waits for its first message holds up every `drop database` for a minute.
+      secure.once("secure", () => {
+        const inner = connect(target.port, target.host);
+        for (const [from, to] of [
+          [secure, inner],
+          [inner, secure],
+        ] as const) {
+          from.on("error", () => to.destroy()).on("close", () => to.destroy());
+          from.pipe(to);
+        }
+        socket.on("close", () => inner.destroy());
+      });
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
