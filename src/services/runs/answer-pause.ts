@@ -22,6 +22,12 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 /** The action that needs no majority: one objection is enough. */
 const REJECT = "reject";
 
+/**
+ * Age from which an answered run that has not gone on is compared with Temporal's view (ms): like a start or a cancellation,
+ * an answer may have met a Temporal that has lost the workflow.
+ */
+const CHECK_ANSWERED_MS = 5000;
+
 /** What it takes to change a run that is under way. */
 export interface RunControlDeps {
   readonly db: Database;
@@ -228,5 +234,6 @@ async function recordResumed(client: Db, runId: string): Promise<void> {
       nodes: [],
     },
     [],
+    CHECK_ANSWERED_MS,
   );
 }
