@@ -57,8 +57,8 @@ export default defineConfig({
         },
       },
       {
-        // The console in one Chromium, on the service of the tests above. A browser computes all the time, so no more files
-        // run at once than there are cores. What their runs do is replayed with the tests above.
+        // The console in one Chromium, on the service of the tests above. A browser computes most of the time, the tests below
+        // wait, so they run side by side. What their runs do is replayed with the tests above.
         test: {
           name: "web",
           include: web,
@@ -69,12 +69,12 @@ export default defineConfig({
           retry,
           ...poll,
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 2 },
         },
       },
       {
-        // Tests that start, stop and kill processes of their own. They wait for most of their time, but with more than two
+        // Tests that start, stop and kill processes of their own. They wait for most of their time, but with more than three
         // files at once two cores are not enough for the servers that each of them starts.
         test: {
           name: "kill",
@@ -86,8 +86,8 @@ export default defineConfig({
           retry,
           ...poll,
           isolate: false,
-          maxWorkers: 2,
-          sequence: { groupOrder: 3 },
+          maxWorkers: 3,
+          sequence: { groupOrder: 2 },
         },
       },
     ],
