@@ -29,12 +29,12 @@ export interface Returns {
   readonly lastMs: number;
 }
 
-export function createLines(returnsOf: (kind: string) => Returns): Lines {
+export function createLines(returnsOf: (kind: string) => Returns, firstMeanMs = FIRST_MEAN_MS): Lines {
   const lines = new Map<string, Line>();
   return {
     returnIn(kind, places) {
       const now = performance.now();
-      const line = lines.get(kind) ?? { endsAt: 0, places, meanMs: FIRST_MEAN_MS };
+      const line = lines.get(kind) ?? { endsAt: 0, places, meanMs: firstMeanMs };
       lines.set(kind, line);
       const { firstMs, lastMs } = returnsOf(kind);
       const spacing = Math.min(MAX_SPACING_MS, Math.max(MIN_SPACING_MS, line.meanMs / Math.max(1, places)));

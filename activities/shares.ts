@@ -5,6 +5,7 @@ import type { Asked } from "../src/domain/shares.ts";
 import { PRIORITY_KEYS } from "../src/domain/urgency.ts";
 import { beat, handedBack } from "./attempts.ts";
 import { createLines } from "./lines.ts";
+import type { Returns } from "./lines.ts";
 
 /** Temporal's timers are no more exact (ms). */
 const FIRST_RETURN_MS = 1000;
@@ -16,6 +17,27 @@ const LEFT_BY_BATCH = 16;
 
 const AWAITED = "awaited";
 
+/** The line that work of an organisation stands in. */
+export function kindOf({ info: { priority } }: Pick<Context, "info">, orgId: string): string {
+  return `${priority?.priorityKey === PRIORITY_KEYS.awaited ? AWAITED : "other"} ${orgId}`;
+}
+
+export function returnsOf(kind: string): Returns {
+  return { firstMs: FIRST_RETURN_MS, lastMs: kind.startsWith(AWAITED) ? LAST_RETURN_AWAITED_MS : LAST_RETURN_MS };
+}
+
+/** What gives a task back to Temporal before it begins, to return after so many milliseconds. */
+export function handBack(context: Context, message: string, returnInMs: number): ApplicationFailure {
+  // What was sent last is there in the next attempt.
+  beat(context, { handed_back: handedBack(context) + 1 });
+  return ApplicationFailure.create({
+    message,
+    type: "over_share",
+    nextRetryDelay: returnInMs,
+    category: "BENIGN",
+  });
+}
+
 /**
  * Wraps activities: an organisation executes no more of them at once than its share of the worker's slots. A task that
  * comes beyond is handed back to Temporal before it begins, and returns, here or at another worker, about when there will be a
@@ -25,21 +47,7 @@ const AWAITED = "awaited";
 export function shareOut<Activities extends object>(activities: Activities, places: number): Activities {
   const shares = createShares(places);
   const left = Math.max(1, Math.floor(places / LEFT_BY_BATCH));
-  const lines = createLines((kind) => ({
-    firstMs: FIRST_RETURN_MS,
-    lastMs: kind.startsWith(AWAITED) ? LAST_RETURN_AWAITED_MS : LAST_RETURN_MS,
-  }));
-
-  function handBack(context: Context, key: string, kind: string): ApplicationFailure {
-    // What was sent last is there in the next attempt.
-    beat(context, { handed_back: handedBack(context) + 1 });
-    return ApplicationFailure.create({
-      message: "The organisation has its share of this worker: the task returns when there is a place.",
-      type: "over_share",
-      nextRetryDelay: lines.returnIn(kind, shares.inUse(key)),
-      category: "BENIGN",
-    });
-  }
+  const lines = createLines(returnsOf);
 
   const shared = Object.entries(activities).map(([name, work]: [string, (input: unknown) => Promise<unknown>]) => {
     const call = async (input: unknown): Promise<unknown> => {
@@ -48,13 +56,18 @@ export function shareOut<Activities extends object>(activities: Activities, plac
       const key = priority?.fairnessKey;
       // Of workflows that were started before there were shares.
       if (!key) return work(input);
-      const kind = `${priority.priorityKey === PRIORITY_KEYS.awaited ? AWAITED : "other"} ${key}`;
+      const kind = kindOf(context, key);
       const asked: Asked = {
         long: startToCloseTimeoutMs > DEFAULT_NODE_TIMEOUT_MS + NODE_GRACE_MS,
         leave: priority.priorityKey === PRIORITY_KEYS.batch ? left : 0,
       };
       const release = shares.take(key, asked);
-      if (release === null) throw handBack(context, key, kind);
+      if (release === null)
+        throw handBack(
+          context,
+          "The organisation has its share of this worker: the task returns when there is a place.",
+          lines.returnIn(kind, shares.inUse(key)),
+        );
       const since = performance.now();
       try {
         return await work(input);

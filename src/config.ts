@@ -128,6 +128,9 @@ export const environmentSchema = z.object({
   MILLRACE_QUOTA_RUNS_PER_MINUTE: int(1, 1_000_000)
     .optional()
     .describe("Runs a minute of an organisation that has no quota of its own; unset is unlimited"),
+  MILLRACE_QUOTA_CONCURRENT_NODES: int(1, 1_000_000)
+    .optional()
+    .describe("Nodes that workers execute at once for such an organisation; unset is unlimited"),
   MILLRACE_QUOTA_STORAGE_BYTES: int(1, Number.MAX_SAFE_INTEGER)
     .optional()
     .describe("Bytes of files that such an organisation may have stored; unset is unlimited"),

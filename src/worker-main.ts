@@ -1,4 +1,5 @@
 import { createRunWorkerParts } from "../activities/create.ts";
+import { withinNodeQuota } from "../activities/node-quota.ts";
 import { shareOut } from "../activities/shares.ts";
 import { createWebhookActivities } from "../activities/webhooks/deliver-shard.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
@@ -13,6 +14,7 @@ import { openRunJobs, openRuns } from "./processes/runs.ts";
 import { startUpkeep } from "./processes/upkeep.ts";
 import { openWebhooks } from "./processes/webhooks.ts";
 import { startWorkers } from "./processes/workers.ts";
+import { createNodePlaces } from "./services/runs/node-places.ts";
 import { sweepBeforePolling } from "./services/runs/sweeper.ts";
 import type { TaskQueues } from "./temporal/ids.ts";
 import {
@@ -41,7 +43,10 @@ const indexing = openIndexing(worker, runs, documents, knowledge, models.connect
 const triggers = openTriggers(worker, runs);
 const webhooks = openWebhooks(worker, () => triggers.wake());
 
-const nodeWork = { ...nodes, ...providers.providerActivities };
+const places = createNodePlaces(worker.db, config.MILLRACE_QUOTA_CONCURRENT_NODES);
+shutdown.add("places of nodes", async () => places.close());
+const executeNode = withinNodeQuota(nodes.executeNode, places);
+const nodeWork = { ...nodes, executeNode, ...providers.providerActivities };
 const background = {
   ...evals,
   ...indexing.syncActivities,

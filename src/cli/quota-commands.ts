@@ -24,7 +24,7 @@ export function addQuotaCommands(program: Command): void {
         ...all.map(({ quota, limit, used, resets_at }) => [
           quota,
           limit === null ? "the installation's" : String(limit),
-          String(used),
+          used === null ? "" : String(used),
           resets_at ?? "",
         ]),
       ]),
@@ -39,7 +39,7 @@ export function addQuotaCommands(program: Command): void {
     set.option(
       `--${quota.replaceAll("_", "-")} <most>`,
       `a number, or \`${NONE}\`: what the installation sets for all`,
-      readLimit(quota === "model_usd_month"),
+      readLimit(quota),
     );
   withDatabase<OfOrganisation & Record<string, number | typeof NONE>>(
     withOrganisation(set),
@@ -67,10 +67,12 @@ export function addQuotaCommands(program: Command): void {
 const optionOf = (quota: Quota): string => quota.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** Commander replaces null by an empty text. */
-function readLimit(parts: boolean): (text: string) => number | typeof NONE {
+function readLimit(quota: Quota): (text: string) => number | typeof NONE {
+  const format = quota === "model_usd_month" ? /^\d{1,9}(\.\d{1,6})?$/ : /^\d{1,15}$/;
   return (text) => {
     if (text === NONE) return NONE;
-    if ((parts ? /^\d{1,9}(\.\d{1,6})?$/ : /^\d{1,15}$/).test(text)) return Number(text);
+    // Without any place a node would wait for ever.
+    if (format.test(text) && !(quota === "concurrent_nodes" && Number(text) === 0)) return Number(text);
     throw new InvalidArgumentError(`Give a number or \`${NONE}\`.`);
   };
 }

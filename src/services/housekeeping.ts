@@ -17,6 +17,7 @@ import { claimJob } from "../stores/blob-sweep.ts";
 import { purgeDeltas } from "../stores/runs/run-deltas.ts";
 import { purgeTurns } from "../stores/models/conversations.ts";
 import { purgeReservations } from "../stores/models/spending.ts";
+import { purgeNodePlaces } from "../stores/node-places.ts";
 import { purgeRunJobs } from "../stores/runs/run-jobs.ts";
 import { purgeRuns } from "../stores/runs/run-retention.ts";
 import { MIN_BLOB_AGE_MS, sweepBlobs } from "./system/sweep-blobs.ts";
@@ -83,6 +84,7 @@ export function startHousekeeping(
       await inBatches(() => db.system((connection) => purgeProviderSignIns(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeRateLimits(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeReservations(connection, BATCH)));
+      await inBatches(() => db.system((connection) => purgeNodePlaces(connection, BATCH)));
       await inBatches(() => db.system((connection) => purgeDeliveries(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeFirings(connection, eventRetentionMs, BATCH)));
       await inBatches(() => db.system((connection) => purgeEvents(connection, eventRetentionMs, BATCH)));

@@ -18,10 +18,10 @@ const quotasSchema = z
           quota: z
             .enum(QUOTAS)
             .describe(
-              "Runs under way at once, without those of experiments and sub-flows; runs started in a minute; bytes of documents, resources of knowledge bases and skills; US dollars that models have cost this month (UTC).",
+              "Runs under way at once, without those of experiments and sub-flows; nodes that workers execute at once; runs started in a minute; bytes of documents, resources of knowledge bases and skills; US dollars that models have cost this month (UTC).",
             ),
           limit: z.number().nullable().describe("null: there is none."),
-          used: z.number(),
+          used: z.number().nullable().describe("null: not counted, as there is no limit of nodes."),
           resets_at: z.iso
             .datetime()
             .nullable()
@@ -36,6 +36,7 @@ const count = z.int().min(0).max(1_000_000_000).nullable().optional();
 const changeBody = z
   .strictObject({
     concurrent_runs: count,
+    concurrent_nodes: z.int().min(1).max(1_000_000_000).nullable().optional(),
     runs_per_minute: count,
     model_usd_month: z.number().min(0).max(1_000_000_000).nullable().optional(),
   })
@@ -50,7 +51,7 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
     const { quotas, tag } = await db.orgTransaction(org_id, async (connection) => {
       if (!(await holdApiKey(connection, key_id))) throw notFound("API key");
       return {
-        quotas: await quotaStatus(connection, org_id, key_id, {}),
+        quotas: await quotaStatus(connection, org_id, key_id, defaultQuotas(config)),
         tag: contentTag(limitsOf(await listQuotas(connection), key_id)),
       };
     });
@@ -64,7 +65,7 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
       tag: "API keys",
       summary: "Get the organisation's quotas, and what is used of them",
       description:
-        "Whoever runs the installation sets them. What would exceed one is answered with 429 `quota_exceeded`.",
+        "Whoever runs the installation sets them. What would exceed one is answered with 429 `quota_exceeded`; nodes beyond `concurrent_nodes` wait.",
       auth: "secret",
       success: { 200: { description: "The quotas.", schema: quotasSchema } },
       async handler({ principal: { org_id } }) {
@@ -94,7 +95,7 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
       tag: "API keys",
       summary: "Set quotas of an API key",
       description:
-        "At most what the organisation has; null unsets. They hold for runs started with the key, and for what models cost in those runs. It takes up to five seconds until every process goes by them.",
+        "At most what the organisation has; null unsets. They hold for runs started with the key, for the nodes of those runs, and for what models cost in them. It takes up to five seconds until every process goes by them.",
       auth: "secret",
       role: "admin",
       params: keyParams,

@@ -1,9 +1,20 @@
 /** What an organisation, or one of its keys, may use. The list is closed: a new quota is a line here and in a check of its table. */
-export const QUOTAS = ["concurrent_runs", "runs_per_minute", "storage_bytes", "model_usd_month"] as const;
+export const QUOTAS = [
+  "concurrent_runs",
+  "concurrent_nodes",
+  "runs_per_minute",
+  "storage_bytes",
+  "model_usd_month",
+] as const;
 export type Quota = (typeof QUOTAS)[number];
 
 /** Quotas that a key can have. What is stored is the organisation's, whoever brought it. */
-export const KEY_QUOTAS = ["concurrent_runs", "runs_per_minute", "model_usd_month"] as const satisfies readonly Quota[];
+export const KEY_QUOTAS = [
+  "concurrent_runs",
+  "concurrent_nodes",
+  "runs_per_minute",
+  "model_usd_month",
+] as const satisfies readonly Quota[];
 
 /** The most of each quota; left out: as much as one likes. */
 export type QuotaLimits = Partial<Readonly<Record<Quota, number>>>;

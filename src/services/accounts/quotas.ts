@@ -15,6 +15,7 @@ import {
   useQuota,
 } from "../../stores/quotas.ts";
 import { holdApiKey } from "../../stores/accounts/api-keys.ts";
+import { countNodePlaces } from "../../stores/node-places.ts";
 import { countLiveRuns } from "../../stores/runs/runs.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import { changeLocked } from "../change.ts";
@@ -29,6 +30,7 @@ export function defaultQuotas(
   config: Pick<
     Config,
     | "MILLRACE_MAX_CONCURRENT_RUNS"
+    | "MILLRACE_QUOTA_CONCURRENT_NODES"
     | "MILLRACE_QUOTA_RUNS_PER_MINUTE"
     | "MILLRACE_QUOTA_STORAGE_BYTES"
     | "MILLRACE_QUOTA_MODEL_USD_MONTH"
@@ -36,6 +38,7 @@ export function defaultQuotas(
 ): QuotaLimits {
   const defaults = {
     concurrent_runs: config.MILLRACE_MAX_CONCURRENT_RUNS,
+    concurrent_nodes: config.MILLRACE_QUOTA_CONCURRENT_NODES,
     runs_per_minute: config.MILLRACE_QUOTA_RUNS_PER_MINUTE,
     storage_bytes: config.MILLRACE_QUOTA_STORAGE_BYTES,
     model_usd_month: config.MILLRACE_QUOTA_MODEL_USD_MONTH,
@@ -159,6 +162,8 @@ export async function changeKeyQuotas(
 /** How much of a quota is used now. */
 async function usedOf(db: Db, orgId: string, keyId: string | null, quota: Quota): Promise<number> {
   switch (quota) {
+    case "concurrent_nodes":
+      return countNodePlaces(db, keyId);
     case "concurrent_runs":
       return countLiveRuns(db, orgId, keyId === null ? {} : { key_id: keyId }, ANY_NUMBER);
     case "storage_bytes":
@@ -174,7 +179,8 @@ export interface QuotaStatus {
   readonly quota: Quota;
   /** Null: there is none. */
   readonly limit: number | null;
-  readonly used: number;
+  /** Null: it is not counted, as nothing limits it. */
+  readonly used: number | null;
   readonly resets_at: string | null;
 }
 
@@ -185,12 +191,15 @@ export async function quotaStatus(
   keyId: string | null,
   defaults: QuotaLimits,
 ): Promise<QuotaStatus[]> {
-  const own = limitsOf(await listQuotas(db), keyId);
+  const rows = await listQuotas(db);
+  const own = limitsOf(rows, keyId);
+  const countsNodes = defaults.concurrent_nodes !== undefined || rows.some(({ what }) => what === "concurrent_nodes");
   const limits = keyId === null ? { ...defaults, ...own } : own;
   const all: QuotaStatus[] = [];
   for (const quota of keyId === null ? QUOTAS : KEY_QUOTAS) {
     const { resets_at } = periodOf(quota, new Date());
-    all.push({ quota, limit: limits[quota] ?? null, used: await usedOf(db, orgId, keyId, quota), resets_at });
+    const used = quota === "concurrent_nodes" && !countsNodes ? null : await usedOf(db, orgId, keyId, quota);
+    all.push({ quota, limit: limits[quota] ?? null, used, resets_at });
   }
   return all;
 }

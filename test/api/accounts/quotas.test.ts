@@ -125,6 +125,7 @@ it("is set for a key by an admin, at most what the organisation has", async () =
     200,
     [
       ["concurrent_runs", 2],
+      ["concurrent_nodes", null],
       ["runs_per_minute", 100],
       ["model_usd_month", null],
     ],

@@ -1,0 +1,147 @@
+import { uuidv7 } from "uuidv7";
+import type { Database } from "../../stores/db.ts";
+import { isConnectionError } from "../../stores/db.ts";
+import { keepNodePlaces, listNodeQuotas, releaseNodePlace, takeNodePlace } from "../../stores/node-places.ts";
+import type { WantedPlace } from "../../stores/node-places.ts";
+
+/** How long a process goes by what it has read of who has a quota of nodes (ms). */
+const READ_FOR_MS = 5000;
+/** Longest wait for it: a node does not wait for a database that is gone (ms). */
+const READ_WITHIN_MS = 1000;
+/** A place outlives the last sign of its process by so long: about as long as Temporal waits until it repeats the node. */
+const KEPT_SECONDS = 15;
+const KEEP_EVERY_MS = 4000;
+/** How long a node waits for a place before it is handed back, and how often the first in the line looks for one (ms). */
+const PATIENCE_MS = 1000;
+const LOOK_EVERY_MS = 100;
+/** How many nodes of an organisation wait in a process where there is no place. */
+const MAX_WAITING = 8;
+
+/** What a place is wanted for. */
+export type NodeTask = Omit<WantedPlace, "place_id">;
+
+export interface NodePlaces {
+  /** Whether nodes of the organisation need places. */
+  needed(orgId: string): Promise<boolean>;
+  /** A place, until the answered function is called; null where there is none within a second. Throws the signal's reason. */
+  take(task: NodeTask, signal: AbortSignal): Promise<(() => void) | null>;
+  /** How many of its nodes have a place in this process. */
+  inUse(orgId: string): number;
+  close(): void;
+}
+
+interface Waiting {
+  /** Looks at once for a place. */
+  wake(): void;
+}
+
+/** The nodes of an organisation that want a place, in their order: only the first asks for one. */
+interface Line {
+  readonly waiting: Waiting[];
+  /** Whether the first has found no place. */
+  full: boolean;
+}
+
+/**
+ * Places for nodes of organisations that have a quota of them, over all processes. Others cost nothing but a look, once in five
+ * seconds, at who has one.
+ */
+export function createNodePlaces(db: Database, most: number | undefined): NodePlaces {
+  const lines = new Map<string, Line>();
+  const held = new Map<string, string>();
+  let limited: ReadonlySet<string> = new Set();
+  let readUntil = 0;
+  let reading: Promise<void> | undefined;
+
+  function read(): Promise<void> {
+    reading ??= db
+      .system(listNodeQuotas)
+      .then(
+        (ids) => {
+          limited = new Set(ids);
+          readUntil = Date.now() + READ_FOR_MS;
+        },
+        // What was known last holds on.
+        () => {
+          readUntil = Date.now() + READ_WITHIN_MS;
+        },
+      )
+      .finally(() => (reading = undefined));
+    return reading;
+  }
+
+  const keeping = setInterval(() => {
+    if (held.size > 0)
+      db.system((connection) => keepNodePlaces(connection, [...held.keys()], KEPT_SECONDS)).catch(() => undefined);
+  }, KEEP_EVERY_MS).unref();
+
+  /** Null: there is no place now, or the database cannot say. */
+  async function tryTake(task: NodeTask): Promise<(() => void) | null> {
+    const place_id = uuidv7();
+    const taken = await db
+      .org(task.org_id, (connection) => takeNodePlace(connection, { ...task, place_id }, KEPT_SECONDS, most))
+      .catch((error: unknown) => {
+        if (isConnectionError(error)) return false;
+        throw error;
+      });
+    if (!taken) return null;
+    held.set(place_id, task.org_id);
+    return () => {
+      if (!held.delete(place_id)) return;
+      // One that stays expires.
+      db.org(task.org_id, (connection) => releaseNodePlace(connection, place_id))
+        .catch(() => undefined)
+        .finally(() => lines.get(task.org_id)?.waiting[0]?.wake());
+    };
+  }
+
+  return {
+    async needed(orgId) {
+      if (most !== undefined) return true;
+      if (readUntil < Date.now()) await within(read(), READ_WITHIN_MS);
+      return limited.has(orgId);
+    },
+    async take(task, signal) {
+      const { org_id } = task;
+      const line = lines.get(org_id) ?? { waiting: [], full: false };
+      if (line.full && line.waiting.length >= MAX_WAITING) return null;
+      lines.set(org_id, line);
+      const until = performance.now() + PATIENCE_MS;
+      let wake = (): void => undefined;
+      const mine: Waiting = { wake: () => wake() };
+      line.waiting.push(mine);
+      try {
+        for (;;) {
+          signal.throwIfAborted();
+          if (line.waiting[0] === mine) {
+            const release = await tryTake(task);
+            line.full = release === null;
+            if (release !== null) return release;
+          }
+          const beyond = line.full && line.waiting.indexOf(mine) >= MAX_WAITING;
+          const leftMs = until - performance.now();
+          if (leftMs <= 0 || beyond) return null;
+          await new Promise<void>((resolve) => {
+            const timer = setTimeout(resolve, Math.min(leftMs, LOOK_EVERY_MS));
+            wake = () => {
+              clearTimeout(timer);
+              resolve();
+            };
+          });
+        }
+      } finally {
+        line.waiting.splice(line.waiting.indexOf(mine), 1);
+        if (line.waiting.length === 0) lines.delete(org_id);
+        else line.waiting[0]?.wake();
+      }
+    },
+    inUse: (orgId) => [...held.values()].filter((each) => each === orgId).length,
+    close: () => clearInterval(keeping),
+  };
+}
+
+async function within(work: Promise<void>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  await Promise.race([work, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,83 @@
+import { uuidv7 } from "uuidv7";
+import type { Db } from "./db.ts";
+
+/** A database that does not answer must not hold up nodes (ms). */
+const PATIENCE_MS = 3000;
+
+/** The organisations that have a quota of nodes of their own, or whose keys have one. System only. */
+export async function listNodeQuotas(db: Db): Promise<string[]> {
+  const rows = await db.query<{ org_id: string }>({
+    name: "list_node_quotas",
+    text: "select distinct org_id from quotas where what = 'concurrent_nodes'",
+    query_timeout: PATIENCE_MS,
+  });
+  return rows.map(({ org_id }) => org_id);
+}
+
+export interface WantedPlace {
+  readonly place_id: string;
+  readonly org_id: string;
+  readonly run_id: string;
+  /** The same in every attempt of the node. */
+  readonly task: string;
+}
+
+/** Takes a place for a node, for so long; false: there is none now. `most`: of an organisation without a quota of its own. */
+export async function takeNodePlace(
+  db: Db,
+  { org_id, place_id, task, run_id }: WantedPlace,
+  seconds: number,
+  most: number | undefined,
+): Promise<boolean> {
+  const rows = await db.query<{ taken: boolean }>(
+    {
+      name: "take_node_place",
+      text: `select take_node_place($1::uuid, $2::uuid, $3::text, $4::uuid, $5::float8, $6::numeric, $7::uuid, $8::uuid) as taken`,
+      query_timeout: PATIENCE_MS,
+    },
+    [org_id, place_id, task, run_id, seconds, most ?? null, uuidv7(), uuidv7()],
+  );
+  return rows[0]?.taken === true;
+}
+
+/** Keeps places for so long from now on. System only. */
+export async function keepNodePlaces(db: Db, placeIds: readonly string[], seconds: number): Promise<void> {
+  await db.query(
+    {
+      name: "keep_node_places",
+      text: `update node_places set expires_at = clock_timestamp() + make_interval(secs => $2::float8) where place_id = any($1::uuid[])`,
+      query_timeout: PATIENCE_MS,
+    },
+    [placeIds, seconds],
+  );
+}
+
+export async function releaseNodePlace(db: Db, placeId: string): Promise<void> {
+  await db.query({ name: "release_node_place", text: "delete from node_places where place_id = $1::uuid" }, [placeId]);
+}
+
+/** Places in use, of the organisation or of one of its keys. */
+export async function countNodePlaces(db: Db, keyId: string | null): Promise<number> {
+  const rows = await db.query<{ places: number }>(
+    {
+      name: "count_node_places",
+      text: `select count(*)::int as places from node_places
+        where org_id = current_org() and ($1::uuid is null or key_id = $1::uuid) and expires_at > clock_timestamp()`,
+    },
+    [keyId],
+  );
+  return rows[0]?.places ?? 0;
+}
+
+/** Removes places that expired long ago: their workers have died. System only. */
+export async function purgeNodePlaces(db: Db, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_node_places",
+      text: `delete from node_places where place_id in (
+          select place_id from node_places where expires_at < now() - interval '1 hour' limit $1::int) returning place_id`,
+    },
+    [limit],
+  );
+  return rows.length;
+}

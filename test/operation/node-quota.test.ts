@@ -1,0 +1,195 @@
+import { uuidv7 } from "uuidv7";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openDatabase } from "../../src/stores/db.ts";
+import { takeNodePlace } from "../../src/stores/node-places.ts";
+import { setQuotas } from "../../src/stores/quotas.ts";
+import { openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { readMetrics } from "../support/metrics.ts";
+import { startService } from "../support/service.ts";
+import type { OwnService } from "../support/service.ts";
+
+const NODES = 10;
+
+let service: OwnService;
+let target: HttpTarget;
+/** Requests under way, by path. */
+const active = new Map<string, number>();
+const most = new Map<string, number>();
+
+beforeAll(async () => {
+  service = await startService({ workers: 2 });
+  target = await startHttpTarget();
+  target.onEvery(async ({ path }, response) => {
+    active.set(path, (active.get(path) ?? 0) + 1);
+    most.set(path, Math.max(most.get(path) ?? 0, active.get(path) ?? 0));
+    response.once("close", () => active.set(path, (active.get(path) ?? 0) - 1));
+    if (path.endsWith("/hang")) return;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    response.end("{}");
+  });
+});
+afterAll(async () => {
+  await target?.close();
+  await service?.close();
+});
+
+/** Calls the path by so many nodes at once. */
+const calling = (path: string, nodes = NODES) => {
+  const ids = Array.from({ length: nodes }, (_, at) => `http-${at}`);
+  return flow(
+    [
+      ...ids.map((id) => ({ id, type: "http", config: { url: `${target.url}${path}` } })),
+      { id: "out-0", type: "output", config: { value: "{{http-0.status}}" } },
+    ],
+    ids.map((id) => `${id}>out-0`),
+  );
+};
+
+async function limitedTo(nodes: number | null): Promise<ApiTenant> {
+  const tenant = await openTenant(service);
+  const { org_id } = tenant;
+  await tenant.withDatabase((db) =>
+    db.orgTransaction(org_id, (connection) => setQuotas(connection, org_id, null, { concurrent_nodes: nodes })),
+  );
+  // Processes that have read the quotas go by them for five seconds.
+  await new Promise((resolve) => setTimeout(resolve, 5100));
+  return tenant;
+}
+
+async function run(tenant: ApiTenant, project_id: string, headers: Record<string, string> = {}): Promise<string> {
+  const { status, body } = await tenant.secret.post("/v2/runs", { project_id, inputs: {} }, { headers });
+  expect(status).toBe(201);
+  return body.run_id;
+}
+
+const quotaOf = async (tenant: ApiTenant) =>
+  (await tenant.secret.get("/v2/quotas")).body.quotas.find(
+    ({ quota }: { quota: string }) => quota === "concurrent_nodes",
+  );
+
+const callsOf = async (worker: { url: string }): Promise<number> =>
+  Array.from((await readMetrics(worker)).matchAll(/^millrace_outbound_requests_total\{.*\} (\d+)$/gm)).reduce(
+    (sum, [, n]) => sum + Number(n),
+    0,
+  );
+
+it("holds the nodes of an organisation to its quota, over two workers, and holds up nobody else", async () => {
+  const [limited, free] = [await limitedTo(2), await openTenant(service)];
+  const runs = await Promise.all(
+    Array.from({ length: 3 }, async () => run(limited, await limited.deploy(calling("/limited")))),
+  );
+  const began = Date.now();
+  await free.until(await run(free, await free.deploy(calling("/free"))), "COMPLETED");
+  // Ten at once take 300 ms, with two places they would take 1.5 s, and wait for those of the others.
+  const tookMs = Date.now() - began;
+  for (const run_id of runs) await limited.until(run_id, "COMPLETED");
+  expect([most.get("/limited"), target.hits("/limited")]).toEqual([2, 3 * NODES]);
+  expect(most.get("/free")).toBeGreaterThan(4);
+  expect(tookMs).toBeLessThan(Date.now() - began);
+  for (const worker of service.worker) expect(await callsOf(worker)).toBeGreaterThan(0);
+  expect(await quotaOf(limited)).toEqual({ quota: "concurrent_nodes", limit: 2, used: 0, resets_at: null });
+  expect(await quotaOf(free)).toEqual({ quota: "concurrent_nodes", limit: null, used: null, resets_at: null });
+});
+
+it("tells what is used, once near the limit and once at it", async () => {
+  const tenant = await limitedTo(5);
+  const run_id = await run(tenant, await tenant.deploy(calling("/told/hang")));
+  await expect.poll(() => active.get("/told/hang")).toBe(5);
+  expect(await quotaOf(tenant)).toMatchObject({ limit: 5, used: 5 });
+  await tenant.secret.post(`/v2/runs/${run_id}/cancel`, {});
+  await tenant.until(run_id, "CANCELLED");
+  await expect.poll(async () => (await quotaOf(tenant)).used).toBe(0);
+  await tenant.until(await run(tenant, await tenant.deploy(calling("/told"))), "COMPLETED");
+  expect(most.get("/told")).toBe(5);
+  const events = await tenant.withDatabase((db) =>
+    db.system((connection) =>
+      connection.query<{ type: string; data: Record<string, unknown> }>(
+        "select type, data from outbox where org_id = $1 and type like 'quota.%' order by seq",
+        [tenant.org_id],
+      ),
+    ),
+  );
+  const told = { quota: "concurrent_nodes", key_id: null, limit: 5, resets_at: null };
+  expect(events).toEqual([
+    { type: "quota.warning", data: { ...told, used: 4 } },
+    { type: "quota.reached", data: { ...told, used: 5 } },
+  ]);
+});
+
+it("holds the runs of a key to its own, sub-flows among them", async () => {
+  const tenant = await openTenant(service);
+  const { body: key } = await tenant.secret.post("/v2/api-keys", { name: "K", kind: "secret" });
+  const path = `/v2/api-keys/${key.key_id}/quotas`;
+  expect((await tenant.secret.patch(path, { concurrent_nodes: 0 })).status).toBe(422);
+  const { status, body } = await tenant.secret.patch(path, { concurrent_nodes: 1 });
+  expect([status, body.quotas[1]]).toEqual([200, { quota: "concurrent_nodes", limit: 1, used: 0, resets_at: null }]);
+  await new Promise((resolve) => setTimeout(resolve, 5100));
+  const inner = await tenant.deploy(calling("/key", 3));
+  const outer = await tenant.deploy(
+    flow(
+      [
+        { id: "sub-0", type: "subflow", config: { project_id: inner } },
+        { id: "out-0", type: "output" },
+      ],
+      ["sub-0>out-0"],
+    ),
+  );
+  const others = await tenant.deploy(calling("/other"));
+  const authorization = `Bearer ${key.key}`;
+  const held = await Promise.all([run(tenant, outer, { authorization }), run(tenant, inner, { authorization })]);
+  await tenant.until(await run(tenant, others), "COMPLETED");
+  for (const run_id of held) await tenant.until(run_id, "COMPLETED");
+  expect([most.get("/key"), target.hits("/key")]).toEqual([1, 6]);
+  expect(most.get("/other")).toBeGreaterThan(4);
+});
+
+it("gives back the places of a worker that was killed", async () => {
+  const tenant = await limitedTo(2);
+  const held = await run(tenant, await tenant.deploy(calling("/lost/hang", 2)));
+  await expect.poll(() => active.get("/lost/hang")).toBe(2);
+  await Promise.all(service.worker.map((worker) => worker.kill()));
+  expect(await quotaOf(tenant)).toMatchObject({ used: 2 });
+  // Nobody repeats its nodes, and takes over their places.
+  await tenant.secret.post(`/v2/runs/${held}/cancel`, {});
+  await tenant.until(held, "CANCELLED");
+  await expect.poll(async () => (await quotaOf(tenant)).used).toBe(0);
+  await Promise.all(service.worker.map((worker) => worker.restart()));
+  await tenant.until(await run(tenant, await tenant.deploy(calling("/next", 3))), "COMPLETED");
+  expect(target.hits("/next")).toBe(3);
+});
+
+it("keeps places longer than they would live without their worker", async () => {
+  const tenant = await limitedTo(1);
+  const held = await run(tenant, await tenant.deploy(calling("/long/hang", 1)));
+  await expect.poll(() => active.get("/long/hang")).toBe(1);
+  const next = await run(tenant, await tenant.deploy(calling("/after", 1)));
+  await new Promise((resolve) => setTimeout(resolve, 20_000));
+  expect(target.hits("/after")).toBe(0);
+  await tenant.secret.post(`/v2/runs/${held}/cancel`, {});
+  await tenant.until(next, "COMPLETED");
+});
+
+it("gives no more places than there are to those who ask at the same time", async () => {
+  const tenant = await openTenant(service);
+  const { org_id } = tenant;
+  const options = { url: service.databaseUrl, poolSize: 12, applicationName: "test", onError: () => undefined };
+  const db = openDatabase(options);
+  try {
+    // All connections are open before that.
+    await Promise.all(Array.from({ length: 12 }, () => db.org(org_id, (each) => each.query("select pg_sleep(0.1)"))));
+    for (let round = 0; round < 20; round += 1) {
+      const wanted = () => ({ org_id, place_id: uuidv7(), run_id: uuidv7(), task: uuidv7() });
+      const taken = await Promise.all(
+        Array.from({ length: 12 }, () => db.org(org_id, (each) => takeNodePlace(each, wanted(), 60, 5))),
+      );
+      expect(taken.filter(Boolean)).toHaveLength(5);
+      await db.org(org_id, (each) => each.query("delete from node_places where org_id = current_org()"));
+    }
+  } finally {
+    await db.close();
+  }
+});
