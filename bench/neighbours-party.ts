@@ -1,5 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { createKey, createOrganisation } from "../src/cli/accounts.ts";
+import type { Db } from "../src/stores/db.ts";
+import { getRun, insertRuns } from "../src/stores/runs/runs.ts";
 import { queueFirings } from "../src/stores/triggers/firings.ts";
 import { request } from "./stage.ts";
 import type { Process, Stage } from "./stage.ts";
@@ -13,6 +15,8 @@ export interface Party {
   run(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
   /** Starts a run, and does not wait. */
   start(projectId: string, inputs: Readonly<Record<string, unknown>>): Promise<string>;
+  /** Queues runs like one that is started, as if so many had been accepted by a process that has died since. */
+  queue(projectId: string, inputs: Readonly<Record<string, unknown>>, count: number): Promise<void>;
   /** Queues firings of a trigger, as if so many events had come at once. */
   fire(triggerId: string, count: number): Promise<void>;
   upload(projectId: string, userId: string, name: string, content: Uint8Array): Promise<void>;
@@ -22,6 +26,14 @@ export async function openParty(stage: Stage, api: Process, name: string): Promi
   const { org_id } = await createOrganisation(stage.db, name);
   const { value: key } = await createKey(stage.db, { org_id, name, kind: "secret" });
   const call = <T>(path: string, body?: unknown): Promise<T> => request(`${api.url}${path}`, key, body) as Promise<T>;
+  const start = async (project_id: string, inputs: Readonly<Record<string, unknown>>): Promise<string> =>
+    (await call<{ run_id: string }>("/v2/runs", { project_id, inputs, mode: "async" })).run_id;
+  const inThousands = async (count: number, insert: (db: Db, some: readonly string[]) => Promise<unknown>) => {
+    await stage.db.org(org_id, async (db) => {
+      for (let left = count; left > 0; left -= 1000)
+        await insert(db, Array.from({ length: Math.min(left, 1000) }, uuidv7));
+    });
+  };
   return {
     org_id,
     call,
@@ -37,18 +49,25 @@ export async function openParty(stage: Stage, api: Process, name: string): Promi
       if (run.state !== "COMPLETED") throw new Error(`the run is ${run.state}`);
       return run.outputs;
     },
-    async start(project_id, inputs) {
-      return (await call<{ run_id: string }>("/v2/runs", { project_id, inputs, mode: "async" })).run_id;
+    start,
+    async queue(projectId, inputs, count) {
+      const started = await start(projectId, inputs);
+      await inThousands(count, async (db, ids) => {
+        const row = await getRun(db, started);
+        if (row === null) throw new Error("the run is gone");
+        await insertRuns(
+          db,
+          ids.map((run_id) => ({ ...row, run_id })),
+        );
+      });
     },
     async fire(trigger_id, count) {
-      const firing = () => {
-        const run_id = uuidv7();
-        return { run_id, org_id, trigger_id, key: run_id, depth: 0, payload: { outputs: {} } };
-      };
-      await stage.db.org(org_id, async (db) => {
-        for (let left = count; left > 0; left -= 1000)
-          await queueFirings(db, Array.from({ length: Math.min(left, 1000) }, firing));
-      });
+      await inThousands(count, (db, ids) =>
+        queueFirings(
+          db,
+          ids.map((run_id) => ({ run_id, org_id, trigger_id, key: run_id, depth: 0, payload: { outputs: {} } })),
+        ),
+      );
     },
     async upload(projectId, userId, filename, content) {
       const form = new FormData();
