@@ -72,7 +72,7 @@ if (role === "worker") {
     });
     const result = (await handle.result()) as string;
     if (recorded) await write(workflowId, -1, "COMPLETED");
-    ctx.body = { result };
+    ctx.body = { result, workflow_id: workflowId };
   });
   app.listen(Number(port), "127.0.0.1", () => console.log("ready"));
 }
