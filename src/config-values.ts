@@ -84,6 +84,14 @@ function isDatabaseAddress(text: string): boolean {
   );
 }
 
+/** Of the server that lists are read from. */
+export const replicaSettings = {
+  DATABASE_REPLICA_URL: databaseAddress
+    .optional()
+    .describe("A streaming replica of it, from which lists, statistics and exports are read"),
+  MILLRACE_REPLICA_MAX_LAG_MS: int(100, 60_000).default(1000).describe("How far behind the replica may be to be read"),
+};
+
 const WORKER_QUEUES = ["runs", "nodes", "ingest", "background", "webhooks"] as const;
 /** Kinds of work, each once. */
 export const workerQueues = list

@@ -16,6 +16,7 @@ import {
   privateHosts,
   proxyRanges,
   readEnvironment,
+  replicaSettings,
   s3Settings,
   signInSettings,
   traceSettings,
@@ -35,6 +36,7 @@ export const secretKeyDays = int(0, 36_500)
 export const environmentSchema = z.object({
   DATABASE_URL: databaseAddress.describe("Postgres connection string; `password_file=/path` in it is read anew"),
   DATABASE_POOL_SIZE: int(2, 200).default(10).describe("Connections each process may open"),
+  ...replicaSettings,
   TEMPORAL_ADDRESS: z.string().min(1).default("127.0.0.1:7233").describe("host:port of the Temporal frontend"),
   TEMPORAL_NAMESPACE: z.string().min(1).default("default").describe("Temporal namespace"),
   TEMPORAL_API_KEY: z

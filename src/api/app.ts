@@ -59,6 +59,7 @@ export function createApp(deps: ApiDeps): Api {
   const serving: ServeDeps = {
     config,
     db,
+    reads: deps.reads,
     credentials: services.credentials,
     idempotency: createIdempotency(deps),
     rateLimiter: config.MILLRACE_RATE_LIMIT

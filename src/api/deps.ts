@@ -18,6 +18,7 @@ import type { FlowCache } from "../services/projects/flow-cache.ts";
 import type { PlanCache } from "../services/projects/plans.ts";
 import type { QuotaReader } from "../services/accounts/quotas.ts";
 import type { RunService } from "../services/runs/run-service.ts";
+import type { Reads } from "../services/system/reads.ts";
 import type { Database } from "../stores/db.ts";
 import type { RunFeed } from "../stores/runs/run-feed.ts";
 import type { RunObserver } from "../services/runs/run-observer.ts";
@@ -34,6 +35,8 @@ import type { Schedules } from "../temporal/schedules.ts";
 export interface ApiDeps {
   readonly config: Config;
   readonly db: Database;
+  /** What lists, statistics and exports are read from: they may be a moment old. */
+  readonly reads: Reads;
   readonly blobs: BlobStore;
   /** The plans this process has loaded; its worker shares them. */
   readonly plans: PlanCache;

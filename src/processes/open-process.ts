@@ -1,14 +1,17 @@
 import { fileURLToPath } from "node:url";
 import { loadConfig, requireConfig } from "../config.ts";
+import type { Config } from "../config.ts";
 import { directoryOf } from "../platform/blobs/blob-place.ts";
 import { openBlobStore } from "../platform/blobs/blobs.ts";
 import { createSealedStore } from "../platform/blobs/sealed-store.ts";
 import { createEvaluation } from "../platform/evaluation/evaluation.ts";
 import { createGuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import { createLogger } from "../platform/logging/logger.ts";
+import type { Logger } from "../platform/logging/logger.ts";
 import { NotReady } from "../platform/readiness.ts";
 import { masterKeys } from "../platform/secrets/master-key.ts";
 import { createMetrics } from "../platform/metrics.ts";
+import type { Metrics } from "../platform/metrics.ts";
 import { createSecretBox } from "../platform/secrets/seal.ts";
 import { createDataKeys } from "../services/secrets/data-keys.ts";
 import { createPayloads, KeyUnreadable } from "../services/secrets/payloads.ts";
@@ -27,6 +30,8 @@ import { createRunObserver } from "../services/runs/run-observer.ts";
 import { createRunTraces, NO_TRACES } from "../services/runs/run-traces.ts";
 import { createStartInputs } from "../services/runs/start-inputs.ts";
 import { assertSchema } from "../services/system/check-schema.ts";
+import { createReplicaReads, readsOf } from "../services/system/reads.ts";
+import type { Reads } from "../services/system/reads.ts";
 import { addGauges } from "../services/system/gauges.ts";
 
 /** Three levels up: this file runs compiled, from dist/src/processes. */
@@ -51,6 +56,7 @@ export async function openProcess(service: "api" | "worker") {
   });
   shutdown.add("database", () => db.close());
   await refuseUnfit(db);
+  const reads = service === "api" ? await openReads(config, db, { metrics, logger, shutdown }) : readsOf(db);
   const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
   shutdown.add("run feed", () => feed.close());
   const stored = await openBlobStore(config);
@@ -100,6 +106,7 @@ export async function openProcess(service: "api" | "worker") {
     traces,
     shutdown,
     db,
+    reads,
     feed,
     blobs,
     secrets,
@@ -110,6 +117,31 @@ export async function openProcess(service: "api" | "worker") {
     temporal,
     readiness,
   };
+}
+
+/** What lists are read from: the replica, where there is one. */
+async function openReads(
+  config: Config,
+  db: Database,
+  { metrics, logger, shutdown }: { metrics: Metrics; logger: Logger; shutdown: ReturnType<typeof createShutdown> },
+): Promise<Reads> {
+  const url = config.DATABASE_REPLICA_URL;
+  if (url === undefined) return readsOf(db);
+  const replica = openDatabase({
+    url,
+    poolSize: config.DATABASE_POOL_SIZE,
+    applicationName: "millrace-api-reads",
+    onError: (err) => logger.warn({ err }, "connection to the replica"),
+  });
+  shutdown.add("replica", () => replica.close());
+  await refuseUnfit(replica, "DATABASE_REPLICA_URL: ");
+  const reads = createReplicaReads(db, replica, {
+    maxLagMs: config.MILLRACE_REPLICA_MAX_LAG_MS,
+    metrics,
+    onError: (err, message) => logger.warn({ err }, message),
+  });
+  shutdown.add("looks at the replica", () => reads.close());
+  return reads;
 }
 
 /** A process that is open: what its capabilities are opened with. */
@@ -124,13 +156,13 @@ export function warning({ logger }: Pick<ServiceProcess, "logger">, part: string
  * Ends the process, with the reason alone, where Postgres is of a version that is not supported, or where its sessions would not
  * be held to the rows of an organisation. A server that does not answer yet, or has not been migrated, is not checked.
  */
-async function refuseUnfit(db: Database): Promise<void> {
+async function refuseUnfit(db: Database, prefix = ""): Promise<void> {
   try {
     const unsupported = await db.system(findUnsupported);
-    if (unsupported !== undefined) return refuse(unsupported);
+    if (unsupported !== undefined) return refuse(prefix + unsupported);
     await db.verify();
   } catch (error) {
-    if (error instanceof UnsafeSession && !(error instanceof RoleMissing)) return refuse(error.message);
+    if (error instanceof UnsafeSession && !(error instanceof RoleMissing)) return refuse(prefix + error.message);
     if (!isConnectionError(error)) throw error;
   }
 }

@@ -19,6 +19,7 @@ import { openKnowledge } from "../../src/services/knowledge/open-knowledge.ts";
 import { createRunObserver } from "../../src/services/runs/run-observer.ts";
 import { createStartInputs } from "../../src/services/runs/start-inputs.ts";
 import { createPayloads } from "../../src/services/secrets/payloads.ts";
+import { readsOf } from "../../src/services/system/reads.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { openRunFeed } from "../../src/stores/runs/run-feed.ts";
@@ -110,6 +111,7 @@ export async function startInProcess(options: InProcessOptions = {}): Promise<In
   const api = createApp({
     config,
     db,
+    reads: readsOf(db),
     blobs,
     plans: createPlanCache(db),
     feed,

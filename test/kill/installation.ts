@@ -145,7 +145,8 @@ async function killable(
   };
 }
 
-function childrenOf(pid: number): number[] {
+/** Processes that a process has started. */
+export function childrenOf(pid: number): number[] {
   const { stdout } = spawnSync("ps", ["-eo", "pid=,ppid="], { encoding: "utf8" });
   return stdout
     .trim()

@@ -22,7 +22,7 @@ const COMMON = { method: "GET", tag: "Audit log", auth: "secret", role: "admin" 
 const EXPORTED_AT_ONCE = 500;
 
 /** `/v2/audit-log`: who has changed what, and who has read secrets and exports. */
-export function createAuditOperations({ db }: ApiDeps): Operation[] {
+export function createAuditOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
       ...COMMON,
@@ -41,7 +41,7 @@ export function createAuditOperations({ db }: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { ...filter },
-          fetch: (keyset) => db.org(org_id, (connection) => listAuditEntries(connection, filter, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listAuditEntries(connection, filter, keyset)),
           idOf: ({ entry_id }) => entry_id,
           present: presentAuditEntry,
         });

@@ -28,7 +28,7 @@ const filename = z.string().min(1).max(255).optional().describe("Only the docume
 
 /** `/documents`: what was uploaded under a handle. */
 export function createDocumentOperations(deps: ApiDeps): Operation[] {
-  const { db } = deps;
+  const { db, reads } = deps;
 
   /** The handle of a path. A node that a later version of the flow does not have any more keeps its documents. */
   async function handleOf(path: z.output<typeof params>, { org_id }: Principal): Promise<DocumentHandle> {
@@ -59,7 +59,8 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { ...handle, filename: query.filename },
-          fetch: (keyset) => db.org(org_id, (client) => listDocuments(client, handle, query.filename ?? null, keyset)),
+          fetch: (keyset) =>
+            reads.org(org_id, (client) => listDocuments(client, handle, query.filename ?? null, keyset)),
           idOf: (document) => document.file_id,
           present: presentDocument,
         });

@@ -45,7 +45,7 @@ const erasureSchema = z
   .meta({ id: "Erasure" });
 
 /** `/v2/erasures`: the removal of everything of one end user, with a report. */
-export function createErasureOperations({ db }: ApiDeps): Operation[] {
+export function createErasureOperations({ db, reads }: ApiDeps): Operation[] {
   const audited = auditAs("erasure", auditView);
   return [
     defineOperation({
@@ -95,7 +95,7 @@ Of a user for whom that is under way it answers the same erasure. What is made f
           list: "erasures",
           orgId: org_id,
           query,
-          fetch: (keyset) => db.org(org_id, (connection) => listErasures(connection, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listErasures(connection, keyset)),
           idOf: ({ erasure_id }) => erasure_id,
           present,
         });

@@ -75,7 +75,7 @@ const addedSchema = z
 
 /** `/v2/evals/datasets/{dataset_id}/rows`: the rows of a dataset, in any of its versions. */
 export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
-  const { db } = deps;
+  const { db, reads } = deps;
   const toResponse = (row: DatasetRowRow) => ({
     status: 200,
     body: presentRow(row),
@@ -110,7 +110,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { dataset_id, ...search },
-          fetch: (keyset) => db.org(org_id, (connection) => listRows(connection, dataset_id, search, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listRows(connection, dataset_id, search, keyset)),
           idOf: (row) => row.row_id,
           present: presentRow,
         });
@@ -256,7 +256,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
         return {
           status: 200,
           type: format === "csv" ? "text/csv; charset=utf-8" : "application/jsonl; charset=utf-8",
-          content: exportRows(db, org_id, dataset_id, search, format),
+          content: exportRows(reads, org_id, dataset_id, search, format),
           headers: { "Content-Disposition": contentDisposition(`dataset-${dataset_id}.${format}`) },
         };
       },

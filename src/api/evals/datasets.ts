@@ -73,7 +73,7 @@ const auditOf = auditAs("dataset", presentDataset);
 
 /** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
 export function createDatasetOperations(deps: ApiDeps): Operation[] {
-  const { db } = deps;
+  const { db, reads } = deps;
   const toResponse = (dataset: DatasetRow) => ({
     status: 200,
     body: presentDataset(dataset),
@@ -99,7 +99,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: search,
-          fetch: (keyset) => db.org(org_id, (connection) => listDatasets(connection, search, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listDatasets(connection, search, keyset)),
           idOf: (dataset) => dataset.dataset_id,
           present: presentDataset,
         });

@@ -83,7 +83,7 @@ const auditOf = (audit: Audit, id: string, principal: Principal): RowAudit<Evalu
 
 /** `/v2/evals/evaluators` and their templates: what says how good a run is. */
 export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
-  const { db } = deps;
+  const { db, reads } = deps;
   const toResponse = (row: EvaluatorRow, reader: Principal) => ({
     status: 200,
     body: presentEvaluator(row, reader),
@@ -110,7 +110,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: search,
-          fetch: (keyset) => db.org(org_id, (connection) => listEvaluators(connection, search, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listEvaluators(connection, search, keyset)),
           idOf: (row) => row.evaluator_id,
           present: (row) => presentEvaluator(row, principal),
         });

@@ -26,7 +26,7 @@ const compareBody = z
   .meta({ id: "ExperimentCompare" });
 
 /** `/v2/evals/experiments/{experiment_id}/status` and `/rows`: what has come of it so far. */
-export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
+export function createExperimentResultOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
       id: "getExperimentStatus",
@@ -74,7 +74,7 @@ export function createExperimentResultOperations({ db }: ApiDeps): Operation[] {
           query,
           filters: { experiment_id, ...search },
           fetch: (keyset) =>
-            db.org(org_id, (connection) => listExperimentRows(connection, experiment_id, search, keyset)),
+            reads.org(org_id, (connection) => listExperimentRows(connection, experiment_id, search, keyset)),
           idOf: (row) => String(row.place),
           isId: (text) => /^\d{1,9}$/.test(text),
           present: presentExperimentRow,

@@ -68,7 +68,7 @@ const auditOf = auditAs("experiment", presentExperiment);
 
 /** `/v2/evals/experiments`: a flow on every row of a dataset, scored. */
 export function createExperimentOperations(deps: ApiDeps): Operation[] {
-  const { db } = deps;
+  const { db, reads } = deps;
   const toResponse = (row: ExperimentRow) => ({
     status: 200,
     body: presentExperiment(row),
@@ -99,7 +99,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: search,
-          fetch: (keyset) => db.org(org_id, (connection) => listExperiments(connection, search, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listExperiments(connection, search, keyset)),
           idOf: (row) => row.experiment_id,
           present: presentExperiment,
         });

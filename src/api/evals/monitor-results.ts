@@ -58,7 +58,7 @@ const scoreStatsSchema = z
   .meta({ id: "MonitorScoreStats" });
 
 /** `/v2/evals/monitors/{monitor_id}/score-stats` and `/sampled-runs`: what has come of it. */
-export function createMonitorResultOperations({ db }: ApiDeps): Operation[] {
+export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
       id: "getMonitorScoreStats",
@@ -132,7 +132,7 @@ export function createMonitorResultOperations({ db }: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { monitor_id, ...search },
-          fetch: (keyset) => db.org(org_id, (connection) => listSampledRuns(connection, monitor_id, search, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listSampledRuns(connection, monitor_id, search, keyset)),
           idOf: (row) => row.run_id,
           present: presentSampledRun,
         });

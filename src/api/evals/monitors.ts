@@ -78,7 +78,7 @@ const auditOf = auditAs("monitor", presentMonitorSettings);
 
 /** `/v2/evals/monitors`: runs of production, scored as they end. */
 export function createMonitorOperations(deps: ApiDeps): Operation[] {
-  const { db, config } = deps;
+  const { db, reads, config } = deps;
   const toResponse = (row: MonitorDetail) => ({
     status: 200,
     body: presentMonitor(row),
@@ -118,7 +118,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: search,
-          fetch: (keyset) => db.org(org_id, (connection) => listMonitors(connection, search, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listMonitors(connection, search, keyset)),
           idOf: (row) => row.monitor_id,
           present: presentMonitor,
         });

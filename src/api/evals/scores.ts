@@ -92,7 +92,7 @@ const ETAG = { ETag: "For If-Match." };
 const auditOf = auditAs("score", presentScore);
 
 /** `/v2/evals/runs/{run_id}/scores` and `/v2/evals/scores`: what programs, people and evaluators say of a run. */
-export function createScoreOperations({ db }: ApiDeps): Operation[] {
+export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
   const toResponse = (row: ScoreRow) => ({
     status: 200,
     body: presentScore(row),
@@ -171,7 +171,7 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { run_id, ...search },
-          fetch: (keyset) => db.org(org_id, (connection) => listScores(connection, { run_id, ...search }, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listScores(connection, { run_id, ...search }, keyset)),
           idOf: (row) => row.score_id,
           present: presentScore,
         });
@@ -202,7 +202,7 @@ export function createScoreOperations({ db }: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: search,
-          fetch: (keyset) => db.org(org_id, (connection) => listScores(connection, stated(search), keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listScores(connection, stated(search), keyset)),
           idOf: (row) => row.score_id,
           present: presentScore,
         });

@@ -12,6 +12,7 @@ import { requireHeld } from "./idempotency.ts";
 import type { Idempotency, KeyHold } from "./idempotency.ts";
 import type { Answer, Operation, RequestContext } from "./operation.ts";
 import { renderProblem } from "./problem-answer.ts";
+import type { Reads } from "../../services/system/reads.ts";
 import type { RateLimiter } from "../../services/rate-limiter.ts";
 import type { Database } from "../../stores/db.ts";
 import { boundaryOf, checkEncoding, isMultipart, mediaType, readBody, readJson } from "./read-json.ts";
@@ -33,6 +34,7 @@ const REFUSALS: readonly number[] = [401, 403, 404];
 export interface ServeDeps {
   readonly config: Config;
   readonly db: Database;
+  readonly reads: Reads;
   readonly credentials: CredentialLookup;
   readonly idempotency: Idempotency;
   /** Absent where no limit is configured. */
@@ -58,15 +60,18 @@ export function serveOperation(
     const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal, streamSignal };
     const { audit, complete } = createRequestAudit(deps, operation, ctx, principal);
     const call = async (hold: KeyHold | null): Promise<Answer> => {
-      const outcome = await operation.handler({
-        ...base,
-        repeated: hold?.repeated ?? false,
-        newId: idSource(hold),
-        requireHeld: (db) => requireHeld(db, hold),
-        audit,
-      });
-      await complete(outcome, valid.params);
-      return outcome;
+      const handle = async (): Promise<Answer> => {
+        const outcome = await operation.handler({
+          ...base,
+          repeated: hold?.repeated ?? false,
+          newId: idSource(hold),
+          requireHeld: (db) => requireHeld(db, hold),
+          audit,
+        });
+        await complete(outcome, valid.params);
+        return outcome;
+      };
+      return principal === null ? handle() : deps.reads.forCaller(principal.id, operation.method !== "GET", handle);
     };
 
     // An empty key is refused like any invalid one: its sender expects protection from a second run.

@@ -128,7 +128,7 @@ const auditOf = auditAs("knowledge_base", presentKnowledgeBase);
 
 /** `/v2/knowledge-bases`: sets of documents that are searched. */
 export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
-  const { db, knowledge } = deps;
+  const { db, reads, knowledge } = deps;
   const follow = (org_id: string, id: string): Promise<void> =>
     followSchedule(deps, syncSchedules(deps.config), { org_id, id });
   const toResponse = async (base: KnowledgeBaseRow) => {
@@ -220,7 +220,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           list: "knowledge-bases",
           orgId: org_id,
           query,
-          fetch: (keyset) => db.org(org_id, (connection) => listKnowledgeBases(connection, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listKnowledgeBases(connection, keyset)),
           idOf: (base) => base.knowledge_base_id,
           present: presentKnowledgeBase,
         });

@@ -54,7 +54,7 @@ a code and a message. With an \`Idempotency-Key\` the same request adds nothing 
 
 /** `/v2/knowledge-bases/{knowledge_base_id}/resources`: what a knowledge base knows. */
 export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
-  const { config, db, blobs, logger } = deps;
+  const { config, db, reads, blobs, logger } = deps;
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
 
   async function requireBase(orgId: string, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
@@ -179,7 +179,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
           query,
           filters: { knowledge_base_id, ...search },
           fetch: (keyset) =>
-            db.org(org_id, (connection) => listResources(connection, knowledge_base_id, search, keyset)),
+            reads.org(org_id, (connection) => listResources(connection, knowledge_base_id, search, keyset)),
           idOf: (resource) => resource.resource_id,
           present: presentResource,
         });

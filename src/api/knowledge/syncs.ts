@@ -48,7 +48,7 @@ const LINKS = {
 
 /** `/v2/knowledge-bases/{knowledge_base_id}/sync` and `/syncs`: what its sources hold is read again. */
 export function createSyncOperations(deps: ApiDeps): Operation[] {
-  const { db } = deps;
+  const { db, reads } = deps;
 
   async function requireBase(orgId: string, knowledgeBaseId: string): Promise<void> {
     await db.org(orgId, (connection) => requireKnowledgeBase(connection, knowledgeBaseId));
@@ -103,7 +103,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { knowledge_base_id, state },
-          fetch: (keyset) => db.org(org_id, (connection) => listSyncs(connection, knowledge_base_id, state, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listSyncs(connection, knowledge_base_id, state, keyset)),
           idOf: (sync) => sync.sync_id,
           present: (sync) => presentSync(sync),
         });
@@ -149,7 +149,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { sync_id, outcome },
-          fetch: (keyset) => db.org(org_id, (connection) => listSyncItems(connection, sync_id, outcome, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listSyncItems(connection, sync_id, outcome, keyset)),
           idOf: (item) => item.item_id,
           present: presentSyncItem,
         });

@@ -64,7 +64,7 @@ const presentTurn = ({ turn_id, run_id, path, said: [question, answer], created_
 });
 
 /** `/v2/projects/{project_id}/conversations`: what models with a memory remember. */
-export function createConversationOperations({ db }: ApiDeps): Operation[] {
+export function createConversationOperations({ db, reads }: ApiDeps): Operation[] {
   async function remove(orgId: string, projectId: string, userId: string | null): Promise<number> {
     const { project_id } = await requireProject(db, orgId, projectId, "project");
     for (let total = 0; ;) {
@@ -96,7 +96,7 @@ export function createConversationOperations({ db }: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { project_id },
-          fetch: (keyset) => db.org(org_id, (each) => listConversations(each, project_id, keyset)),
+          fetch: (keyset) => reads.org(org_id, (each) => listConversations(each, project_id, keyset)),
           idOf: ({ conversation_id }) => conversation_id,
           present: presentConversation,
         });
@@ -139,7 +139,7 @@ export function createConversationOperations({ db }: ApiDeps): Operation[] {
           orgId: org_id,
           query,
           filters: { conversation_id: found },
-          fetch: (keyset) => db.org(org_id, (each) => listTurns(each, found, keyset)),
+          fetch: (keyset) => reads.org(org_id, (each) => listTurns(each, found, keyset)),
           idOf: ({ turn_id }) => turn_id,
           present: presentTurn,
         });

@@ -34,7 +34,7 @@ const usageReportSchema = z
   .meta({ id: "UsageReport" });
 
 /** `/v2/usage`: what the organisation's calls of models took. */
-export function createUsageOperations({ db }: ApiDeps): Operation[] {
+export function createUsageOperations({ reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
       id: "getUsage",
@@ -59,7 +59,7 @@ export function createUsageOperations({ db }: ApiDeps): Operation[] {
       async handler({ query: { group_by, from, to, model }, principal: { org_id } }) {
         const until = to ?? timestampAt(Date.now());
         const since = from ?? timestampAt(Date.parse(until) - DEFAULT_DAYS * DAY_MS);
-        const rows = await db.org(org_id, (connected) =>
+        const rows = await reads.org(org_id, (connected) =>
           sumUsage(connected, { group: group_by, from: since, to: until, model }),
         );
         const data = rows.map((row) => ({ ...row, total_tokens: row.input_tokens + row.output_tokens }));

@@ -45,7 +45,7 @@ const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/projects`. */
 export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
-  const { db, config, runs: starter, feed, observer, logger, evaluation } = deps;
+  const { db, reads, config, runs: starter, feed, observer, logger, evaluation } = deps;
   const control = { db, starter, feed, observer, logger };
   const limits = flowLimits(config);
   return [
@@ -120,7 +120,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
           orgId: principal.org_id,
           query,
           fetch: (keyset) =>
-            db.org(principal.org_id, (connection) => listProjects(connection, keyset, visibleProjects(principal))),
+            reads.org(principal.org_id, (connection) => listProjects(connection, keyset, visibleProjects(principal))),
           idOf: (project) => project.project_id,
           present: presentProject,
         });

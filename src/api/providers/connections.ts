@@ -60,7 +60,7 @@ const LINKS = Object.fromEntries(
 );
 
 /** `/v2/connections`: credentials of other services, which nobody can read again. */
-export function createConnectionOperations({ db, secrets, providerJobs, logger }: ApiDeps): Operation[] {
+export function createConnectionOperations({ db, reads, secrets, providerJobs, logger }: ApiDeps): Operation[] {
   const toResponse = (connection: ConnectionRow) => ({
     status: 200,
     body: presentConnection(connection),
@@ -159,7 +159,7 @@ export function createConnectionOperations({ db, secrets, providerJobs, logger }
           orgId: org_id,
           query,
           filters,
-          fetch: (keyset) => db.org(org_id, (connection) => listConnections(connection, filters, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listConnections(connection, filters, keyset)),
           idOf: (connection) => connection.connection_id,
           present: presentConnection,
         });

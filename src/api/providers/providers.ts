@@ -37,7 +37,7 @@ const TAG = "Providers and actions";
 const LISTS = { tag: TAG, auth: "secret", problems: ["invalid_cursor", "cursor_mismatch"] } as const;
 
 /** `/v2/providers`: what actions, triggers and connections are of. */
-export function createProviderOperations({ db }: ApiDeps): Operation[] {
+export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
   const require = (orgId: string, providerId: string): Promise<Provider> =>
     db.org(orgId, (connection) => requireProvider(connection, providerId));
 
@@ -102,7 +102,7 @@ export function createProviderOperations({ db }: ApiDeps): Operation[] {
           );
           return { status: 200, body: { data: actions.map(present), cursor: null, has_more: more } };
         }
-        const fetch = (page: Keyset) => db.org(org_id, (connection) => listActions(connection, provider, page));
+        const fetch = (page: Keyset) => reads.org(org_id, (connection) => listActions(connection, provider, page));
         return pageById(`actions of ${provider_id}`, org_id, query, fetch, (each) => each.action_id, present);
       },
     }),

@@ -33,7 +33,7 @@ const listedPauseSchema = pauseSchema
 const COMMON = { tag: "Runs", auth: "secret", method: "GET" } as const;
 
 /** `/v2/pauses`: what people are asked, over all runs of the organisation. */
-export function createPauseOperations({ db }: ApiDeps): Operation[] {
+export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
       ...COMMON,
@@ -82,7 +82,7 @@ export function createPauseOperations({ db }: ApiDeps): Operation[] {
           query,
           filters: { status, project_id, assignee: assignee === "me" ? me?.user_id : assignee, may_answer },
           fetch: (keyset) =>
-            isEmpty ? Promise.resolve([]) : db.org(org_id, (each) => listOrganisationPauses(each, filter, keyset)),
+            isEmpty ? Promise.resolve([]) : reads.org(org_id, (each) => listOrganisationPauses(each, filter, keyset)),
           idOf: (pause) => pause.pause_id,
           present: (pause) => present(pause, principal, me),
         });

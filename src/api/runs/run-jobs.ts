@@ -67,7 +67,7 @@ const jobSchema = z
 
 /** `/v2/run-jobs`: one thing done with every run that a filter finds. */
 export function createRunJobOperations(deps: ApiDeps): Operation[] {
-  const { config, db } = deps;
+  const { config, db, reads } = deps;
   const stuckAfterMs = config.MILLRACE_STUCK_AFTER_MS;
   return [
     defineOperation({
@@ -137,7 +137,7 @@ Where no more runs may be under way at once, it waits for a place.`,
           list: "run_jobs",
           orgId: org_id,
           query,
-          fetch: (keyset) => db.org(org_id, (connection) => listRunJobs(connection, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listRunJobs(connection, keyset)),
           idOf: ({ job_id }) => job_id,
           present,
         });

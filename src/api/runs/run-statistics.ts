@@ -33,7 +33,7 @@ const statisticsSchema = z
   .meta({ id: "RunStatistics" });
 
 /** `/v2/run-statistics`: how the organisation's runs are doing. */
-export function createRunStatisticsOperations({ db }: ApiDeps): Operation[] {
+export function createRunStatisticsOperations({ reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
       id: "getRunStatistics",
@@ -53,7 +53,7 @@ export function createRunStatisticsOperations({ db }: ApiDeps): Operation[] {
         const since = to - hours * HOUR_MS;
         const window = { firstId: firstIdOf(since - ID_LEADS_MS), from: timestampAt(since), among };
         const seconds = (hours * 3600) / BUCKETS;
-        const [buckets, { p50_ms, p95_ms }, live] = await db.org(org_id, async (connection) => [
+        const [buckets, { p50_ms, p95_ms }, live] = await reads.org(org_id, async (connection) => [
           await bucketRuns(connection, { ...window, seconds, buckets: BUCKETS }),
           await runLatencies(connection, window),
           await openRunsByState(connection, among),

@@ -34,7 +34,7 @@ export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunVi
 
 /** The retrying nodes of the running ones among these runs, by run. Without a running one there is no query. */
 async function retryingNodes(
-  db: Database,
+  db: Pick<Database, "org">,
   orgId: string,
   rows: ReadonlyArray<Pick<RunListRow, "run_id" | "state">>,
 ): Promise<ReadonlyMap<string, RetryingNode>> {
@@ -56,7 +56,11 @@ export interface ListedRun {
 }
 
 /** Adds to rows of a list what their views need. */
-export async function withDetails(db: Database, orgId: string, rows: readonly RunListRow[]): Promise<ListedRun[]> {
+export async function withDetails(
+  db: Pick<Database, "org">,
+  orgId: string,
+  rows: readonly RunListRow[],
+): Promise<ListedRun[]> {
   const ids = rows.map((row) => row.run_id);
   const pauses = ids.length === 0 ? [] : await db.org(orgId, (client) => listPausesOf(client, ids, LISTED_PAUSES));
   const byRun = new Map<string, PauseRow[]>(ids.map((id) => [id, []]));

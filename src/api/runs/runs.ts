@@ -32,7 +32,7 @@ export const RUN_LINKS = {
 
 /** `/v2/runs`: create, list and get. */
 export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiServices): Operation[] {
-  const { config, db, secrets } = deps;
+  const { config, db, reads, secrets } = deps;
   return [
     defineOperation({
       id: "createRun",
@@ -138,8 +138,8 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           query,
           filters: { ...filter, states: state && [...new Set(state)].toSorted() },
           fetch: async (keyset) => {
-            const rows = await db.org(org_id, (client) => listRuns(client, org_id, { ...filter, among }, keyset));
-            return withDetails(db, org_id, rows);
+            const rows = await reads.org(org_id, (client) => listRuns(client, org_id, { ...filter, among }, keyset));
+            return withDetails(reads, org_id, rows);
           },
           idOf: ({ row }) => row.run_id,
           present: viewListedRun,

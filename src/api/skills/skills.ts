@@ -35,7 +35,7 @@ const auditOf = auditAs("skill", presentSkill);
 
 /** `/v2/skills`: instructions with files, for models. */
 export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
-  const { db } = deps;
+  const { db, reads } = deps;
   const toResponse = (skill: SkillRow, status = 200, headers: Record<string, string> = {}) => ({
     status,
     body: presentSkill(skill),
@@ -95,7 +95,7 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
           list: "skills",
           orgId: org_id,
           query,
-          fetch: (keyset) => db.org(org_id, (connection) => listSkills(connection, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listSkills(connection, keyset)),
           idOf: (skill) => skill.skill_id,
           present: presentSkill,
         });

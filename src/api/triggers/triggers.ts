@@ -77,7 +77,7 @@ const PROJECT = "0197f0a0-0000-7000-8000-000000000000";
 
 /** `/v2/triggers`: what starts runs automatically. */
 export function createTriggerOperations(deps: ApiDeps, services: ApiServices): Operation[] {
-  const { config: settings, db } = deps;
+  const { config: settings, db, reads } = deps;
   const toResponse = async (trigger: TriggerDetail, reader: Principal) => ({
     status: 200,
     body: { ...presentTrigger(trigger, reader), ...(await outlookOf(deps, trigger)) },
@@ -188,7 +188,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           query,
           filters: { project_id },
           fetch: (keyset) =>
-            db.org(org_id, (connection) =>
+            reads.org(org_id, (connection) =>
               listTriggers(connection, project_id ?? null, keyset, visibleProjects(principal)),
             ),
           idOf: ({ id }) => id,

@@ -73,7 +73,7 @@ const LINKS = {
 };
 
 /** What subscriptions were sent, and sending it again. */
-export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operation[] {
+export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps): Operation[] {
   return [
     defineOperation({
       ...COMMON,
@@ -130,7 +130,7 @@ export function createWebhookDeliveryOperations({ db, config }: ApiDeps): Operat
           query,
           filters: { ...filter, subscription_id },
           fetch: (keyset) =>
-            db.org(org_id, (connection) => listDeliveries(connection, subscription_id, filter, keyset)),
+            reads.org(org_id, (connection) => listDeliveries(connection, subscription_id, filter, keyset)),
           idOf: (delivery) => delivery.delivery_id,
           present: presentDelivery,
         });

@@ -110,7 +110,13 @@ export async function lockEnabled(db: Db, subscriptionId: string): Promise<Webho
 }
 
 /** `/v2/webhooks/subscriptions`: who gets events. Only admins change them, since they send events out of the service. */
-export function createWebhookSubscriptionOperations({ db, config, guardedFetch, secrets }: ApiDeps): Operation[] {
+export function createWebhookSubscriptionOperations({
+  db,
+  reads,
+  config,
+  guardedFetch,
+  secrets,
+}: ApiDeps): Operation[] {
   /** Throws a 422 with all that is wrong with what only the network and the database can tell. */
   async function requireReachable(
     orgId: string,
@@ -221,7 +227,7 @@ export function createWebhookSubscriptionOperations({ db, config, guardedFetch, 
           list: "webhook-subscriptions",
           orgId: org_id,
           query,
-          fetch: (keyset) => db.org(org_id, (connection) => listSubscriptions(connection, keyset)),
+          fetch: (keyset) => reads.org(org_id, (connection) => listSubscriptions(connection, keyset)),
           idOf: (subscription) => subscription.subscription_id,
           present: (subscription) => presentSubscription(subscription, principal),
         });

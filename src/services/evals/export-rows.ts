@@ -9,7 +9,7 @@ const PAGE = 500;
 
 /** The rows of a version of a dataset as a file: JSONL as they are, CSV with a column for each node. */
 export function exportRows(
-  db: Database,
+  db: Pick<Database, "org">,
   orgId: string,
   datasetId: string,
   search: RowSearch,

@@ -8,6 +8,7 @@ import type { Finding } from "./checks/finding.ts";
 import { builds } from "./checks/builds.ts";
 import { masterKey } from "./checks/master-key.ts";
 import { clock, postgres, roles, schema } from "./checks/postgres.ts";
+import { replica } from "./checks/replica.ts";
 import { schedules, temporal } from "./checks/temporal.ts";
 import { openDoctorDatabase } from "./doctor-database.ts";
 
@@ -26,6 +27,10 @@ export async function examine(config: Config, migrationsDir: string): Promise<Fi
     if (!findings.some(({ state }) => state === "problem")) findings.push(await schedules(config, db));
     if (!ofTemporal.some(({ part, state }) => part === "Temporal" && state === "problem"))
       findings.push(...(await builds(config)));
+    if (there && config.DATABASE_REPLICA_URL !== undefined) {
+      const standby = openDoctorDatabase(config, config.DATABASE_REPLICA_URL);
+      findings.push(await replica(config, db, standby).finally(() => standby.close()));
+    }
     if (there) findings.push(...(await stuckRuns(db)));
     findings.push(await blobs(config));
     return [...findings, await masterKey(config, there ? db : undefined)];

@@ -1,0 +1,13 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/** A value that goes with what is done for it, over every await. */
+export interface Carried<T> {
+  during<R>(value: T, work: () => R): R;
+  /** Undefined where nothing is carried. */
+  current(): T | undefined;
+}
+
+export function createCarried<T>(): Carried<T> {
+  const storage = new AsyncLocalStorage<T>();
+  return { during: (value, work) => storage.run(value, work), current: () => storage.getStore() };
+}

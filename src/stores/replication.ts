@@ -1,0 +1,30 @@
+import type { Db } from "./db.ts";
+
+/** A server that does not answer sooner is not asked to read (ms). */
+const PATIENCE_MS = 1000;
+
+const numberOf = (position: string): bigint => {
+  const [high = "", low = ""] = position.split("/");
+  return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
+};
+
+/** Up to where the log of a primary is written: whatever is committed is before it. System only. */
+export async function writtenPosition(db: Db): Promise<bigint> {
+  const rows = await db.query<{ position: string }>({
+    name: "written_position",
+    text: "select pg_current_wal_lsn()::text as position",
+    query_timeout: PATIENCE_MS,
+  });
+  return numberOf(rows[0]?.position ?? "0/0");
+}
+
+/** Up to where a standby has replayed the log of its primary; null: it is no standby. System only. */
+export async function replayedPosition(db: Db): Promise<bigint | null> {
+  const rows = await db.query<{ position: string | null }>({
+    name: "replayed_position",
+    text: "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn()::text end as position",
+    query_timeout: PATIENCE_MS,
+  });
+  const position = rows[0]?.position ?? null;
+  return position === null ? null : numberOf(position);
+}

@@ -1,0 +1,173 @@
+import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { startPostgres } from "../../src/dev/postgres.ts";
+import type { RunningPostgres } from "../../src/dev/postgres.ts";
+import { migrate } from "../../src/stores/migrate.ts";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { millrace } from "../cli/millrace.ts";
+import { childrenOf } from "../kill/installation.ts";
+import type { TestClient } from "../support/client.ts";
+import { administer } from "../support/database.ts";
+import { readMetrics } from "../support/metrics.ts";
+import { as, MIGRATIONS } from "../support/own-postgres.ts";
+import { putDataKey } from "../support/payloads.ts";
+import { recordPid, startServiceProcess } from "../support/service-processes.ts";
+import { startService } from "../support/service.ts";
+import type { OwnService } from "../support/service.ts";
+import { startStandby } from "../support/standby.ts";
+
+const TEMPLATE = "millrace_template";
+/** Long enough that a test can do something meanwhile. */
+const MAX_LAG_MS = 8000;
+
+const dir = mkdtempSync(join(tmpdir(), "millrace-replica-"));
+const shared = inject("millrace");
+let primary: RunningPostgres;
+let standby: RunningPostgres;
+let service: OwnService;
+let replicaUrl: string;
+let tenant: ApiTenant;
+let viewer: TestClient;
+
+beforeAll(async () => {
+  chmodSync(dir, 0o711);
+  primary = await startPostgres({ dir: join(dir, "primary"), durable: false });
+  recordPid(shared.stateDir, primary.pid);
+  standby = await startStandby(primary, join(dir, "primary"), join(dir, "standby"));
+  recordPid(shared.stateDir, standby.pid);
+  await administer(primary.url, `create database ${TEMPLATE}`);
+  const template = new URL(primary.url);
+  template.pathname = `/${TEMPLATE}`;
+  await migrate(template.href, MIGRATIONS);
+  await putDataKey(template.href);
+  const parts = { ...shared, adminUrl: primary.url, template: TEMPLATE };
+  // Its name is known when it is there.
+  service = await startService({ apis: 0, workers: 0 }, parts);
+  const replica = new URL(standby.url);
+  replica.pathname = new URL(service.databaseUrl).pathname;
+  replicaUrl = replica.href;
+  const env = { DATABASE_REPLICA_URL: replicaUrl, MILLRACE_REPLICA_MAX_LAG_MS: String(MAX_LAG_MS) };
+  const api = await startServiceProcess("api", { ...service.env, ...env }, shared.stateDir);
+  service = { ...service, url: api.url, api: [api] };
+  tenant = await openTenant(service);
+  viewer = await tenant.user("viewer");
+});
+afterAll(async () => {
+  await Promise.all(service.api.map((api) => api.kill()));
+  await standby?.stop();
+  await primary?.stop();
+  rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
+});
+
+const metric = async (name: string): Promise<number> =>
+  Number(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, "m").exec(await readMetrics({ url: service.url }))?.[1]);
+async function untilInUse(value: 0 | 1): Promise<void> {
+  await expect.poll(() => metric("millrace_replica_in_use")).toBe(value);
+}
+
+async function namesFor(client: TestClient): Promise<string[]> {
+  const { status, body } = await client.get("/v2/projects", { query: { page_size: 200 } });
+  expect(status).toBe(200);
+  return body.data.map(({ name }: { name: string }) => name).toSorted();
+}
+
+const create = (name: string) => tenant.secret.post("/v2/projects", { name, flow: echo() });
+const replay = (what: "pause" | "resume") => administer(replicaUrl, `select pg_wal_replay_${what}()`);
+
+it("answers lists by the replica while it keeps up, and who has written by the primary", async () => {
+  await create("first");
+  await untilInUse(1);
+  await expect.poll(() => namesFor(viewer)).toEqual(["first"]);
+  await replay("pause");
+  await create("second");
+  // Whoever wrote it sees it; others see what the replica has.
+  expect(await namesFor(tenant.secret)).toEqual(["first", "second"]);
+  expect(await namesFor(viewer)).toEqual(["first"]);
+  // By its id it is there for all.
+  const { body } = await tenant.secret.get("/v2/projects");
+  const second = body.data.find(({ name }: { name: string }) => name === "second");
+  expect((await viewer.get(`/v2/projects/${second.project_id}`)).status).toBe(200);
+  // It is too far behind then.
+  await untilInUse(0);
+  expect(await namesFor(viewer)).toEqual(["first", "second"]);
+  expect(await metric("millrace_replica_lag_seconds")).toBeGreaterThan(MAX_LAG_MS / 1000);
+  await replay("resume");
+  await untilInUse(1);
+  expect(await metric("millrace_replica_lag_seconds")).toBeLessThan(MAX_LAG_MS / 1000);
+  expect(await namesFor(viewer)).toEqual(["first", "second"]);
+});
+
+it("has lists and statistics that the replica can answer, all of them", async () => {
+  await untilInUse(1);
+  const { paths } = (await viewer.get("/openapi.json")).body;
+  const lists = Object.entries(paths as Record<string, { get?: { parameters?: Array<{ name?: string }> } }>)
+    .filter(([path, { get }]) => !path.includes("{") && get !== undefined)
+    .map(([path]) => path);
+  expect(lists.length).toBeGreaterThan(20);
+  for (const path of lists) await tenant.secret.get(path).catch(() => undefined);
+  const { body: dataset } = await tenant.secret.post("/v2/evals/datasets", { name: "rows" });
+  const exported = `/v2/evals/datasets/${dataset.dataset_id}/rows`;
+  // The replica does not have what is read here otherwise.
+  await expect
+    .poll(async () => (await viewer.get("/v2/evals/datasets")).body.data.map((each: { name: string }) => each.name))
+    .toEqual(["rows"]);
+  expect((await viewer.get(exported)).status).toBe(200);
+  expect(service.api[0]?.logs()).not.toContain("a read of the replica has failed");
+});
+
+it("reads the primary, and fails nobody, while the replica is gone", async () => {
+  await untilInUse(1);
+  let asked = 0;
+  let over = false;
+  const asking = (async () => {
+    for (; !over; asked += 1) expect(await namesFor(viewer)).toEqual(["first", "second"]);
+  })();
+  process.kill(standby.pid, "SIGKILL");
+  await standby.ended;
+  await untilInUse(0);
+  const before = asked;
+  await expect.poll(() => asked).toBeGreaterThan(before + 5);
+  standby = await startPostgres({ dir: join(dir, "standby"), port: standby.port, durable: false });
+  recordPid(shared.stateDir, standby.pid);
+  await untilInUse(1);
+  over = true;
+  await asking;
+});
+
+it("reads the primary while the replica keeps its connections and does not answer", async () => {
+  await untilInUse(1);
+  const processes = [standby.pid, ...childrenOf(standby.pid)];
+  for (const pid of processes) process.kill(pid, "SIGSTOP");
+  try {
+    const began = Date.now();
+    expect(await namesFor(viewer)).toEqual(["first", "second"]);
+    expect(Date.now() - began).toBeLessThan(MAX_LAG_MS);
+  } finally {
+    for (const pid of processes) process.kill(pid, "SIGCONT");
+  }
+});
+
+it("refuses a replica whose sessions are not held to an organisation, and says so, as doctor does", async () => {
+  await administer(primary.url, "create role stranger login password 'sesame'");
+  const stranger = as(replicaUrl, "stranger", "sesame");
+  const env = { ...service.env, DATABASE_REPLICA_URL: stranger };
+  await expect(startServiceProcess("api", env, shared.stateDir)).rejects.toThrow(/DATABASE_REPLICA_URL: .*stranger/);
+  const findings = async (url: string) => {
+    const { stdout } = await millrace(["doctor", "--json"], { ...service.env, DATABASE_REPLICA_URL: url });
+    const { findings: all } = JSON.parse(stdout) as { findings: Array<{ part: string }> };
+    return all.filter(({ part }) => part === "Replica");
+  };
+  expect(await findings(replicaUrl)).toMatchObject([{ state: "ok" }]);
+  expect(await findings(stranger)).toMatchObject([{ state: "problem", text: expect.stringContaining("stranger") }]);
+  expect(await findings(service.databaseUrl)).toMatchObject([{ state: "problem", text: "the server is no replica" }]);
+  await replay("pause");
+  await create("third");
+  expect(await findings(replicaUrl)).toMatchObject([{ state: "warning", text: expect.stringContaining("1000 ms") }]);
+  await replay("resume");
+  const away = new URL(replicaUrl);
+  away.port = "1";
+  expect(await findings(away.href)).toMatchObject([{ state: "warning", text: expect.stringContaining("primary") }]);
+});

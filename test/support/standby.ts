@@ -1,0 +1,41 @@
+import { spawnSync } from "node:child_process";
+import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "pg";
+import { startPostgres } from "../../src/dev/postgres.ts";
+import type { RunningPostgres } from "../../src/dev/postgres.ts";
+
+/** Makes a streaming replica of a server whose folder is `from`, in the folder `to`, and starts it on a port of its own. */
+export async function startStandby(primary: RunningPostgres, from: string, to: string): Promise<RunningPostgres> {
+  const client = new Client({ connectionString: primary.url });
+  await client.connect();
+  try {
+    await client.query("select pg_backup_start('standby', true)");
+    mkdirSync(to, { mode: 0o711 });
+    const data = join(to, "data");
+    // With its owner: under root, Postgres runs as another user.
+    copy(join(from, "password"), join(to, "password"));
+    copy(join(from, "data"), data);
+    rmSync(join(data, "postmaster.pid"), { force: true });
+    const { rows } = await client.query<{ labelfile: string }>("select labelfile from pg_backup_stop(false)");
+    for (const [file, text] of [
+      ["backup_label", rows[0]?.labelfile ?? ""],
+      ["standby.signal", ""],
+    ] as const) {
+      copy(join(data, "PG_VERSION"), join(data, file));
+      writeFileSync(join(data, file), text);
+    }
+    const { hostname, port, username, password } = new URL(primary.url);
+    const conninfo = `host=${hostname} port=${port} user=${username} password=${password}`;
+    appendFileSync(join(data, "postgresql.auto.conf"), `primary_conninfo = '${conninfo}'\n`);
+  } finally {
+    await client.end();
+  }
+  return startPostgres({ dir: to, durable: false });
+}
+
+function copy(from: string, to: string): void {
+  // Files of a server that runs may go while they are copied.
+  const { error } = spawnSync("cp", ["-a", from, to]);
+  if (error) throw error;
+}
