@@ -18,6 +18,7 @@ import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { keepsInputs, restartInput } from "./restart-run.ts";
+import { withRest } from "./with-rest.ts";
 import { settleRun } from "./settle-run.ts";
 import type { StartInputs } from "./start-inputs.ts";
 
@@ -195,7 +196,9 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   const found = await deps.plans.find(run);
   if (!found) return settle(deps, run, "not_found");
   const delayMs = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
-  await deps.starter.start({ ...(await deps.startInputs.open(run)), plan: found.plan }, { urgency: "later", delayMs });
+  await withRest(async () =>
+    deps.starter.start({ ...(await deps.startInputs.open(run)), plan: found.plan }, { urgency: "later", delayMs }),
+  );
   deps.onSwept("started", run.run_id);
 }
 

@@ -4,6 +4,7 @@ import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import { dropFiring, finishFiring, takeDueFirings } from "../../stores/triggers/firings.ts";
 import type { DueFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger } from "../../stores/triggers/triggers.ts";
+import { withRest } from "../runs/with-rest.ts";
 import { requireRun } from "../runs/require-run.ts";
 import { noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
@@ -33,7 +34,10 @@ export function createDueFirings(
 
   function begin(orgId: string, firings: readonly DueFiring[], isClosed: () => boolean): void {
     const startAll = async (): Promise<void> => {
-      for (const firing of firings) if (!isClosed()) await startDue(deps, firing).catch(onError);
+      for (const firing of firings) {
+        if (isClosed()) return;
+        await withRest(() => startDue(deps, firing).catch(onError));
+      }
     };
     const started = startAll().finally(() => {
       busy.delete(orgId);
