@@ -18,6 +18,8 @@ export const LONG_ONLY: string[] = [
   "test/kill/poison-run.test.ts",
   "test/kill/run-jobs.test.ts",
   "test/operation/compose-processes.test.ts",
+  "test/operation/node-quota.test.ts",
+  "test/operation/read-replica.test.ts",
   "test/operation/trace-content.test.ts",
   "test/operation/trace-queue.test.ts",
   "test/operation/traces.test.ts",
