@@ -67,16 +67,8 @@ const audited = operations.filter(
 );
 /** What they would act on has ended: the ids of `makeEverything` are of what changes no more. */
 const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
-/** Their entries say who, what and when, and no more: they are about contents, or about somebody's session. */
-const BARE = [
-  "addDatasetRows",
-  "closeSession",
-  "deleteConversation",
-  "deleteConversations",
-  "deleteDocuments",
-  "endSession",
-  "importProvider",
-];
+/** Their entries say who, what and when, and no more. */
+const BARE = ["addDatasetRows", "closeSession", "importProvider"];
 /** What removes something comes last, and a session before its user. */
 const rank = ({ method, id }: Operation): number =>
   id === "endSession" ? 3 : ["GET", "POST", "PATCH", "", "DELETE"].indexOf(method);
@@ -112,6 +104,21 @@ describe("the audit log", () => {
       expect(fields.length, "fields of what is made or deleted").toBeGreaterThan(1);
       for (const field of fields) expect(Object.keys(field)).toEqual([side]);
     }
+  });
+
+  it("has how many conversations and documents were removed, and the ids of the documents", async () => {
+    const removals = ["deleteConversations", "deleteConversation", "deleteDocuments"];
+    const entries = await Promise.all(
+      removals.map(async (operation) => {
+        const { body } = await tenant.secret.get("/v2/audit-log", { query: { operation } });
+        return body.data.at(0).changes;
+      }),
+    );
+    const [all, one, documents] = entries;
+    expect(one.conversations).toEqual({ before: 1 });
+    expect(all.conversations.before).toBeTypeOf("number");
+    expect(documents.documents.before).toBeGreaterThan(0);
+    expect(documents.file_ids.before).toHaveLength(documents.documents.before);
   });
 
   it("has none for what was refused, and none for runs, whose rows say who has started them", async () => {

@@ -178,11 +178,14 @@ export function createSessionOperations(
         const whose = isAdmin(principal) ? null : principal.id;
         let ended = session_id;
         await db.orgTransaction(principal.org_id, async (connection) => {
-          const isOfConsole = await endSession(connection, session_id, whose);
-          const user_id = isOfConsole ? null : await endTokenSession(connection, session_id, whose);
-          if (!isOfConsole && user_id === null) throw notFound("session");
-          await audit(connection, { target: { type: "session", id: session_id } });
-          ended = user_id ?? session_id.toLowerCase();
+          const ofConsole = await endSession(connection, session_id, whose);
+          const user_id = ofConsole ?? (await endTokenSession(connection, session_id, whose));
+          if (user_id === null) throw notFound("session");
+          await audit(connection, {
+            target: { type: "session", id: session_id },
+            before: { kind: ofConsole === null ? "token" : "console", user_id },
+          });
+          ended = ofConsole === null ? user_id : session_id.toLowerCase();
         });
         credentials.forget(ended);
         return { status: 204 };

@@ -17,6 +17,8 @@ const TAG = "Documents";
 const PATH = "/documents/{org}/{flow}/{node}/{user_id}";
 /** Documents removed with one statement. */
 const BATCH = 500;
+/** Removed documents that the audit log names; of the others it has the number. */
+const NAMED = 20;
 
 const params = z.object({
   org: pathId("flow", "Id of the credential's organisation."),
@@ -79,12 +81,23 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
       params,
       query: z.object({ filename }),
       success: { 204: { description: "They are gone." } },
-      async handler({ params: path, query, principal }) {
+      async handler({ params: path, query, principal, audit }) {
         const handle = await handleOf(path, principal);
+        const { project_id, node_id, user_id } = handle;
+        const files: string[] = [];
         for (let count = BATCH, total = 0; count === BATCH;) {
-          const removed = await db.org(principal.org_id, (client) =>
-            deleteDocuments(client, handle, query.filename ?? null, BATCH),
-          );
+          const earlier = total;
+          const removed = await db.orgTransaction(principal.org_id, async (client) => {
+            const rows = await deleteDocuments(client, handle, query.filename ?? null, BATCH);
+            const documents = earlier + rows.length;
+            if (rows.length < BATCH && (documents > 0 || query.filename === undefined)) {
+              const file_ids = [...files, ...rows.map(({ file_id }) => file_id)].slice(0, NAMED);
+              const before = { project_id, node_id, documents, file_ids };
+              await audit(client, { target: { type: "user", id: user_id }, before });
+            }
+            return rows;
+          });
+          files.push(...removed.map(({ file_id }) => file_id).slice(0, NAMED - files.length));
           await discardDocuments(deps, removed);
           count = removed.length;
           total += count;

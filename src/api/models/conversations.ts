@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { notFound } from "../../domain/errors.ts";
+import type { Audit } from "../../services/audit/audit.ts";
 import { requireProject } from "../../services/projects/projects.ts";
 import {
   deleteConversations,
@@ -65,10 +66,19 @@ const presentTurn = ({ turn_id, run_id, path, said: [question, answer], created_
 
 /** `/v2/projects/{project_id}/conversations`: what models with a memory remember. */
 export function createConversationOperations({ db, reads }: ApiDeps): Operation[] {
-  async function remove(orgId: string, projectId: string, userId: string | null): Promise<number> {
+  /** Removes the conversation of a user, or all of them; how many, is in the audit log with the last of them. */
+  async function remove(audit: Audit, orgId: string, projectId: string, userId: string | null): Promise<number> {
     const { project_id } = await requireProject(db, orgId, projectId, "project");
+    const target = userId === null ? { type: "project", id: project_id } : { type: "user", id: userId };
     for (let total = 0; ;) {
-      const removed = await db.org(orgId, (each) => deleteConversations(each, project_id, userId, BATCH));
+      const before = total;
+      const removed = await db.orgTransaction(orgId, async (connection) => {
+        const count = await deleteConversations(connection, project_id, userId, BATCH);
+        const conversations = before + count;
+        if (count < BATCH && (userId === null || conversations > 0))
+          await audit(connection, { target, before: { project_id, conversations } });
+        return count;
+      });
       total += removed;
       if (removed < BATCH) return total;
     }
@@ -113,8 +123,8 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       auth: "secret",
       params,
       success: { 204: { description: "They are gone." } },
-      async handler({ params: path, principal: { org_id } }) {
-        await remove(org_id, path.project_id, null);
+      async handler({ params: path, principal: { org_id }, audit }) {
+        await remove(audit, org_id, path.project_id, null);
         return { status: 204 };
       },
     }),
@@ -156,8 +166,8 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       auth: "secret",
       params: userParams,
       success: { 204: { description: "It is gone." } },
-      async handler({ params: path, principal: { org_id } }) {
-        if ((await remove(org_id, path.project_id, path.user_id)) === 0) throw notFound("conversation");
+      async handler({ params: path, principal: { org_id }, audit }) {
+        if ((await remove(audit, org_id, path.project_id, path.user_id)) === 0) throw notFound("conversation");
         return { status: 204 };
       },
     }),

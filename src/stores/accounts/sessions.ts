@@ -115,17 +115,17 @@ export async function listSessions(db: Db, userId: string | null, page: Keyset):
   );
 }
 
-/** Ends a session: any of the organisation's, or with `userId` only one of that user. False when there is none to end. */
-export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<boolean> {
-  const rows = await db.query(
+/** Ends a session: any of the organisation's, or with `userId` only one of that user. Answers whose it was; null when there is none to end. */
+export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
+  const rows = await db.query<{ user_id: string }>(
     {
       name: "end_session",
       text: `update sessions s set ended_at = now() where org_id = current_org() and session_id = $1::uuid
-        and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} returning session_id`,
+        and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} returning user_id`,
     },
     [sessionId, userId],
   );
-  return rows.length > 0;
+  return rows[0]?.user_id ?? null;
 }
 
 /** Ends every session of a user, and the links that would open another. */
