@@ -68,7 +68,7 @@ const audited = operations.filter(
 /** What they would act on has ended: the ids of `makeEverything` are of what changes no more. */
 const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
 /** Their entries say who, what and when, and no more. */
-const BARE = ["addDatasetRows", "closeSession", "importProvider"];
+const BARE = ["closeSession", "importProvider"];
 /** What removes something comes last, and a session before its user. */
 const rank = ({ method, id }: Operation): number =>
   id === "endSession" ? 3 : ["GET", "POST", "PATCH", "", "DELETE"].indexOf(method);
@@ -119,6 +119,19 @@ describe("the audit log", () => {
     expect(all.conversations.before).toBeTypeOf("number");
     expect(documents.documents.before).toBeGreaterThan(0);
     expect(documents.file_ids.before).toHaveLength(documents.documents.before);
+  });
+
+  it("has how many rows were added to a dataset, and the ids of the first 20", async () => {
+    const { body: dataset } = await tenant.secret.post("/v2/evals/datasets", { name: "many rows" });
+    const rows = Array.from({ length: 30 }, (_, index) => ({ inputs: { "in-0": `row ${index}` } }));
+    const path = `/v2/evals/datasets/${dataset.dataset_id}/rows`;
+    const { status, body: added } = await tenant.secret.post(path, { rows });
+    expect(status).toBe(201);
+    const query = { operation: "addDatasetRows", target: dataset.dataset_id };
+    const { body } = await tenant.secret.get("/v2/audit-log", { query });
+    const row_ids = added.rows.slice(0, 20).map((row: { row_id: string }) => row.row_id);
+    expect(body.data).toHaveLength(1);
+    expect(body.data[0].changes).toEqual({ rows: { after: 30 }, row_ids: { after: row_ids } });
   });
 
   it("has none for what was refused, and none for runs, whose rows say who has started them", async () => {

@@ -148,7 +148,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           },
         },
       },
-      async handler({ params: { dataset_id }, body, principal: { org_id }, newId }) {
+      async handler({ params: { dataset_id }, body, principal: { org_id }, newId, audit }) {
         const { rows: several, inputs = {}, ...rest } = body;
         const given = several ?? [{ ...rest, inputs }];
         const first = newId();
@@ -161,7 +161,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           source_run_id: null,
         }));
         const locOf = (index: number) => (several ? ["body", "rows", index] : ["body"]);
-        const added = (await addRows(deps, org_id, dataset_id, rows, locOf)).map(presentRow);
+        const added = (await addRows(deps, org_id, dataset_id, rows, locOf, audit)).map(presentRow);
         return { status: 201, body: several ? { rows: added } : added[0] };
       },
     }),

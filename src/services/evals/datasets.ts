@@ -22,7 +22,7 @@ import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import { changeChecked } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import type { Audit, RowAudit } from "../audit/audit.ts";
 
 /** What datasets are kept with. */
 export interface DatasetDeps {
@@ -155,6 +155,9 @@ async function requireInputs(
   if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
+/** Added rows that the audit log names; of the others it has the number. */
+const NAMED = 20;
+
 /** Adds rows as one version. Called again with the same ids it adds nothing. Throws 404, 409 for an external id in use, and 422. */
 export async function addRows(
   deps: DatasetDeps,
@@ -162,6 +165,7 @@ export async function addRows(
   datasetId: string,
   rows: readonly NewRow[],
   locOf: (index: number) => ReadonlyArray<string | number>,
+  audit: Audit,
 ): Promise<DatasetRowRow[]> {
   const dataset = await deps.db.org(orgId, (connection) => requireDataset(connection, datasetId));
   await requireInputs(deps, dataset, rows, locOf);
@@ -174,6 +178,8 @@ export async function addRows(
     }
     const added: DatasetRowRow[] = [];
     for (const { row_id } of rows) added.push(await requireRow(connection, datasetId, row_id, null));
+    const row_ids = rows.slice(0, NAMED).map(({ row_id }) => row_id);
+    await audit(connection, { target: { type: "dataset", id: datasetId }, after: { rows: rows.length, row_ids } });
     return added;
   });
   return await refusingTaken(adding);
