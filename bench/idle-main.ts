@@ -1,10 +1,15 @@
 // npm run bench:idle: memory, processor time and transactions of api and worker while nothing happens, after one run of
 // each example. Figures are in bench/idle.md.
-import { readFileSync, readdirSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { apiClient } from "../src/cli/api-client.ts";
+import type { ApiClient } from "../src/cli/api-client.ts";
+import { deployExamples, deploySearchingExamples, readFlows } from "../src/dev/demo.ts";
+import { startModelStub, STUB_MODEL } from "../src/dev/model-stub.ts";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
-import { openStage, request, residentMib } from "./stage.ts";
+import { openStage, residentMib } from "./stage.ts";
 
 /** Idle children are closed after a minute, and freed memory goes back to the system. */
 const SETTLE_MS = 75_000;
@@ -12,11 +17,9 @@ const IDLE_MS = 60_000;
 /** The kernel counts processor time in hundredths of a second. */
 const TICKS = 100;
 
-interface Flow {
-  readonly examples?: ReadonlyArray<{ readonly inputs: Record<string, unknown> }>;
-}
-
 const stage = await openStage({ durable: false });
+const stub = await startModelStub();
+const folder = mkdtempSync(join(tmpdir(), "millrace-idle-"));
 try {
   const [api, worker] = await Promise.all([stage.api(), stage.worker()]);
   const processes = [
@@ -24,7 +27,7 @@ try {
     { name: "worker", pid: worker.pid },
   ];
   report("after the start", processes);
-  for (const [name, flow] of exampleFlows()) console.log(`${name}: ${await runOnce(api.url, flow)}`);
+  await runExamples(apiClient({ url: api.url, key: stage.key }), api.url);
   report("after one run of each example", processes);
   await delay(SETTLE_MS);
   report("later", processes);
@@ -38,26 +41,33 @@ try {
     console.log(`${name}: ${share.toFixed(1)} % of a core`);
   }
 } finally {
-  await stage.close();
+  await Promise.all([stage.close(), stub.close()]);
+  rmSync(folder, { recursive: true, force: true });
 }
 
-function exampleFlows(): Array<[string, Flow]> {
-  const folder = join(PACKAGE_ROOT, "examples/flows");
-  const files = readdirSync(folder).filter((file) => file.endsWith(".json"));
-  return files.map((file) => [file, JSON.parse(readFileSync(join(folder, file), "utf8")) as Flow]);
-}
-
-/** Deploys a flow and runs its first example. Answers the state, or the error: some need a model or another service. */
-async function runOnce(url: string, flow: Flow): Promise<string> {
-  try {
-    const { project_id } = (await request(`${url}/v2/projects`, stage.key, { name: "x", flow, publish: true })) as {
-      project_id: string;
-    };
-    const inputs = flow.examples?.[0]?.inputs ?? {};
-    const run = await request(`${url}/v2/runs`, stage.key, { project_id, inputs, mode: "sync", wait_seconds: 30 });
-    return (run as { state: string }).state;
-  } catch (error) {
-    return String(error).slice(0, 200);
+/** Deploys the examples as `npm start` does, and runs each on its first input; approves where one asks. Prints how they end. */
+async function runExamples(api: ApiClient, url: string): Promise<void> {
+  const model = { name: "stub", provider_id: "openai_compatible", scheme: "none" };
+  const credential = { base_url: `${stub.url}/v1` };
+  const { connection_id } = await api.post<{ connection_id: string }>("/v2/connections", { ...model, credential });
+  await api.patch("/v2/settings", { default_connection_id: connection_id, default_model: STUB_MODEL });
+  const examples = join(PACKAGE_ROOT, "examples");
+  const options = { api, url, org_id: stage.org_id, examples, stateFile: join(folder, "examples.json") };
+  const { projects } = await deployExamples(options);
+  const searching = await deploySearchingExamples(options);
+  for (const { name, examples: known } of await readFlows(options)) {
+    const project_id = { ...projects, ...searching.projects }[name];
+    // The inference API takes the user with the inputs.
+    const { user_id, ...inputs } = known?.[0]?.inputs ?? {};
+    const run = { project_id, inputs, user_id, mode: "sync", wait_seconds: 60 };
+    const { run_id, state } = await api.post<{ run_id: string; state: string }>("/v2/runs", run);
+    const answer = { action: "approve", data: { signature: "Ada" } };
+    if (state === "PAUSED")
+      await api
+        .post(`/v2/runs/${run_id}/resume`, answer)
+        .catch(() => api.post(`/v2/runs/${run_id}/resume`, { action: "approve" }));
+    const { state: end } = await api.get<{ state: string }>(`/v2/runs/${run_id}`, { wait_seconds: 60 });
+    console.log(`${name}: ${end}`);
   }
 }
 

@@ -193,7 +193,8 @@ async function deployIfChanged(api: ApiClient, { state, save }: SavedState, flow
   return [`flow ${flow.name}, version ${version}`];
 }
 
-async function readFlows({ examples, url }: ExamplesOptions): Promise<FlowFile[]> {
+/** The flows of `examples/flows`, with the service's address in place of the one that they are written with. */
+export async function readFlows({ examples, url }: Pick<ExamplesOptions, "examples" | "url">): Promise<FlowFile[]> {
   const folder = join(examples, "flows");
   const names = (await readdir(folder)).filter((name) => name.endsWith(".json")).toSorted();
   const flows = await Promise.all(names.map((name) => readFlowFile(join(folder, name))));
