@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
-import { failing, openTenant, slow } from "../api/tenant.ts";
+import { asking, failing, openTenant, slow } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import { address, signedIn, text } from "./support/console.ts";
@@ -166,6 +166,42 @@ describe("home", () => {
     await mark("RUNNING");
     await text(page, "Just now: 1 gone.");
     await own.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
+    await context.close();
+  });
+
+  it("leads from each figure and each bar to the list behind it", async () => {
+    const { body: run } = await tenant.secret.post("/v2/runs", {
+      project_id: await tenant.deploy(asking()),
+      inputs: {},
+    });
+    await tenant.until(run.run_id, "PAUSED");
+    const { page, context } = await signedIn(browser, tenant, "viewer");
+    const targetOf = async (name: RegExp) => {
+      const href = await page.getByRole("link", { name }).getAttribute("href");
+      return new URL(href ?? "", address(tenant, "/"));
+    };
+    const counted = page.getByRole("table", { name: "Runs created, by how they stand" }).getByRole("row").last();
+    await counted.waitFor({ state: "attached" });
+    const { body: now } = await tenant.secret.get("/v2/run-statistics");
+    const { paused, open } = now.buckets.at(-1);
+    expect(paused).toBeGreaterThan(0);
+    expect((await counted.getByRole("cell").allTextContents()).slice(-2)).toEqual([
+      String(paused),
+      String(open - paused),
+    ]);
+    expect((await targetOf(/^Took, median/)).searchParams.getAll("state")).toEqual(["COMPLETED", "FAILED"]);
+    expect((await targetOf(/^Wait for a decision/)).search).toBe("?show=all");
+    expect((await targetOf(/^All that failed/)).searchParams.get("created_after")).not.toBeNull();
+
+    const bar = page.getByRole("link", { name: /^Runs from .*: [1-9]/ }).last();
+    await bar.focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/runs\?/);
+    const { searchParams } = new URL(page.url());
+    const { start } = now.buckets.at(-1);
+    expect(Math.abs(Date.parse(searchParams.get("created_after") ?? "") - Date.parse(start))).toBeLessThan(60_000);
+    expect(Date.parse(searchParams.get("created_before") ?? "")).toBeGreaterThan(Date.parse(run.created_at));
+    await page.locator(`a[href*="${run.run_id}"]`).first().waitFor();
     await context.close();
   });
 });

@@ -6,7 +6,7 @@ const EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const SHOWN_FAILURES = 5;
 
-const hoursAgo = (hours: number): string => new Date(Date.now() - hours * HOUR_MS).toISOString();
+export const hoursAgo = (hours: number): string => new Date(Date.now() - hours * HOUR_MS).toISOString();
 
 export const statisticsOptions = (hours: number) =>
   queryOptions({

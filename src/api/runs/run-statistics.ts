@@ -13,14 +13,21 @@ const HOUR_MS = 3_600_000;
 const ID_LEADS_MS = 60_000;
 
 const count = z.int().min(0);
+const counts = {
+  completed: count,
+  failed: count,
+  cancelled: count,
+  open: count.describe("Runs that have not ended, the paused ones included."),
+  paused: count.describe("Open runs that wait for a decision."),
+};
 const statisticsSchema = z
   .object({
     from: z.iso.datetime(),
     to: z.iso.datetime(),
     buckets: z
-      .array(z.object({ start: z.iso.datetime(), completed: count, failed: count, cancelled: count, open: count }))
+      .array(z.object({ start: z.iso.datetime(), ...counts }))
       .describe(`${BUCKETS} parts of the window, in order; the runs created in each, by how they stand now.`),
-    totals: z.object({ completed: count, failed: count, cancelled: count, open: count }),
+    totals: z.object(counts),
     failure_rate: z.number().nullable().describe("Failed of completed and failed; null where there is neither."),
     latency: z.object({
       p50_ms: z.number().nullable(),
@@ -58,13 +65,13 @@ export function createRunStatisticsOperations({ reads }: ApiDeps): Operation[] {
           await runLatencies(connection, window),
           await openRunsByState(connection, among),
         ]);
-        const sum = (of: "completed" | "failed" | "cancelled" | "open"): number =>
-          buckets.reduce((all, bucket) => all + bucket[of], 0);
+        const sum = (of: keyof typeof counts): number => buckets.reduce((all, bucket) => all + bucket[of], 0);
         const totals = {
           completed: sum("completed"),
           failed: sum("failed"),
           cancelled: sum("cancelled"),
           open: sum("open"),
+          paused: sum("paused"),
         };
         const ended = totals.completed + totals.failed;
         const body = {

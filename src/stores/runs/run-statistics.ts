@@ -7,7 +7,9 @@ export interface RunBucket {
   readonly completed: number;
   readonly failed: number;
   readonly cancelled: number;
+  /** The paused ones included. */
   readonly open: number;
+  readonly paused: number;
 }
 
 export interface RunLatencies {
@@ -40,11 +42,13 @@ export async function bucketRuns(
           select width_bucket(extract(epoch from r.created_at - $2::timestamptz), 0, $3::float8 * $4::int, $4::int) as at,
             count(*) filter (where r.state = 'COMPLETED')::int as completed, count(*) filter (where r.state = 'FAILED')::int as failed,
             count(*) filter (where r.state = 'CANCELLED')::int as cancelled,
-            count(*) filter (where r.state in (${OPEN}))::int as open
+            count(*) filter (where r.state in (${OPEN}))::int as open,
+            count(*) filter (where r.state = 'PAUSED')::int as paused
           from runs r where ${CREATED} and ${among(5)}
             and r.created_at < $2::timestamptz + make_interval(secs => $3::float8 * $4::int) group by 1)
         select $2::timestamptz + make_interval(secs => $3::float8 * (n - 1)) as start, coalesce(completed, 0) as completed,
-          coalesce(failed, 0) as failed, coalesce(cancelled, 0) as cancelled, coalesce(open, 0) as open
+          coalesce(failed, 0) as failed, coalesce(cancelled, 0) as cancelled, coalesce(open, 0) as open,
+          coalesce(paused, 0) as paused
         from generate_series(1, $4::int) as n left join counted on counted.at = n order by n`,
     },
     [window.firstId, window.from, window.seconds, window.buckets, window.among ?? null],

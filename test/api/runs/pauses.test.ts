@@ -72,12 +72,12 @@ describe("the statistics of an organisation's runs", () => {
     const { status, body } = await own.secret.get("/v2/run-statistics?hours=1");
     expect(status).toBe(200);
     expect(body).toMatchObject({
-      totals: { completed: 1, failed: 0, cancelled: 0, open: 1 },
+      totals: { completed: 1, failed: 0, cancelled: 0, open: 1, paused: 1 },
       failure_rate: 0,
       live: [{ state: "PAUSED", runs: 1 }],
     });
     expect(body.buckets).toHaveLength(24);
-    expect(body.buckets.at(-1)).toMatchObject({ completed: 1, open: 1 });
+    expect(body.buckets.at(-1)).toMatchObject({ completed: 1, open: 1, paused: 1 });
     expect(body.latency.p50_ms).toBeGreaterThan(0);
     // Those of before are not counted, however long the list.
     await own.withDatabase((database) =>
@@ -86,7 +86,7 @@ describe("the statistics of an organisation's runs", () => {
       ),
     );
     const later = await own.secret.get("/v2/run-statistics?hours=1");
-    expect(later.body.totals).toEqual({ completed: 0, failed: 0, cancelled: 0, open: 0 });
+    expect(later.body.totals).toEqual({ completed: 0, failed: 0, cancelled: 0, open: 0, paused: 0 });
     expect(later.body.failure_rate).toBeNull();
     expect((await own.secret.get("/v2/run-statistics?hours=0")).status).toBe(422);
     expect((await own.public.get("/v2/run-statistics")).status).toBe(403);

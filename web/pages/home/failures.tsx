@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { toProblem } from "../../api/problem.ts";
-import { failuresOptions } from "../../api/system.ts";
+import { failuresOptions, hoursAgo } from "../../api/system.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
 import { ListChanges } from "../../parts/list-changes.tsx";
@@ -19,7 +19,7 @@ export function Failures({ hours }: { readonly hours: number }): JSX.Element {
       <div className="spread">
         <h2 id="failures">Failed last</h2>
         <ListChanges name={`failures ${hours}`} ids={data?.data.map(({ run_id }) => run_id)} />
-        <Link to={links.runs({ state: "FAILED" })}>All that failed</Link>
+        <Link to={links.runs({ state: "FAILED", created_after: hoursAgo(hours) })}>All that failed</Link>
       </div>
       {isPending && <Loading what="failures" rows={4} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}

@@ -11,7 +11,6 @@ import { shortId } from "../../parts/copy.tsx";
 import { HowFarBack, hoursOf, wordsOf } from "../../parts/how-far-back.tsx";
 import type { Hours } from "../../parts/how-far-back.tsx";
 import { ListChanges } from "../../parts/list-changes.tsx";
-import { OutcomeBars } from "../../parts/outcome-bars.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { useProjectName } from "../project-names.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
@@ -20,12 +19,16 @@ import { Time, duration } from "../../parts/time.tsx";
 import { UsageTable } from "../../parts/usage-table.tsx";
 import { Failures } from "./failures.tsx";
 import { Figure } from "./figure.tsx";
+import { OutcomeBars } from "./outcome-bars.tsx";
 import { QueueFigure, Queues } from "./queues.tsx";
 import "./home.css";
 
 const CLOCK = new Intl.DateTimeFormat(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit" });
 const OPEN = ["PENDING", "RUNNING", "RESUMED"];
 const SHARE = new Intl.NumberFormat(undefined, { style: "percent", maximumFractionDigits: 1 });
+
+/** Statistics count the runs from a time on, lists have those after one. */
+const justBefore = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
 
 /** How things stand; every figure leads to the list behind it. */
 export function HomePage(): JSX.Element {
@@ -59,7 +62,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
   if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
 
   const { totals, failure_rate: rate, latency, live } = data;
-  const since = { created_after: data.from };
+  const since = { created_after: justBefore(data.from) };
   const underWay = live.filter(({ state }) => OPEN.includes(state));
   const running = underWay.reduce((sum, { runs }) => sum + runs, 0);
   const oldest = underWay.map(({ oldest_at }) => oldest_at).toSorted()[0];
@@ -98,7 +101,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
         </Figure>
         <Figure
           name="Took, median"
-          to={links.runs(since)}
+          to={links.runs({ ...since, state: ["COMPLETED", "FAILED"] })}
           note={latency.p95_ms === null ? "No run has ended" : `95 of 100 within ${duration(latency.p95_ms)}`}
         >
           {duration(latency.p50_ms)}
@@ -106,7 +109,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
         <Figure
           name="Wait for a decision"
           tone={waiting.length > 0 ? "wait" : undefined}
-          to={links.inbox()}
+          to={links.inbox("all")}
           note={
             waiting[0] ? (
               <>
@@ -146,10 +149,20 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
         <OutcomeBars
           caption="Runs created, by how they stand"
           unit="Runs"
-          states={["COMPLETED", "FAILED", "CANCELLED", "RUNNING"]}
-          bars={data.buckets.map(({ start, completed, failed, cancelled, open }) => ({
+          states={["COMPLETED", "FAILED", "CANCELLED", "PAUSED", "RUNNING"]}
+          bars={data.buckets.map(({ start, completed, failed, cancelled, paused, open }, index) => ({
             label: CLOCK.format(new Date(start)),
-            counts: { COMPLETED: completed, FAILED: failed, CANCELLED: cancelled, RUNNING: open },
+            counts: {
+              COMPLETED: completed,
+              FAILED: failed,
+              CANCELLED: cancelled,
+              PAUSED: paused,
+              RUNNING: open - paused,
+            },
+            to: links.runs({
+              created_after: justBefore(start),
+              created_before: data.buckets[index + 1]?.start ?? data.to,
+            }),
           }))}
         />
       </section>

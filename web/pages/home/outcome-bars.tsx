@@ -1,18 +1,21 @@
 import type { JSX } from "react";
-import { Icon } from "./icons.tsx";
-import { lookOf } from "./status.tsx";
+import { Link } from "react-router";
+import { Icon } from "../../parts/icons.tsx";
+import { lookOf } from "../../parts/status.tsx";
 import "./outcome-bars.css";
 
 export interface OutcomeBar {
   readonly label: string;
   readonly counts: Readonly<Record<string, number>>;
+  /** Where what is counted is listed. */
+  readonly to: string;
 }
 
 const HEIGHT = 120;
 const WIDTH = 20;
 const GAP = 4;
 
-/** Counts over time, stacked by state: as a picture, and as a table for who does not see it. */
+/** Counts over time, stacked by state, each bar a link: as a picture, and as a table for who does not see it. */
 export function OutcomeBars({
   caption,
   unit,
@@ -33,31 +36,34 @@ export function OutcomeBars({
       <p className="small muted" aria-hidden="true">
         {unit}, up to {highest.toLocaleString()}
       </p>
-      <svg viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-        <line className="bar-base" x1="0" x2={bars.length * WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
-        {bars.map((bar, index) => {
-          let below = 0;
-          return (
-            <g key={bar.label}>
-              <title>{`${bar.label}: ${total(bar)}`}</title>
-              {states.map((state) => {
-                const height = ((bar.counts[state] ?? 0) / highest) * (HEIGHT - 2);
-                below += height;
-                return (
-                  <rect
-                    key={state}
-                    className={`bar tone-${lookOf(state).tone}`}
-                    x={index * WIDTH + GAP / 2}
-                    y={HEIGHT - below}
-                    width={WIDTH - GAP}
-                    height={height}
-                  />
-                );
-              })}
-            </g>
-          );
-        })}
-      </svg>
+      <div className="bars-picture">
+        <svg viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
+          <line className="bar-base" x1="0" x2={bars.length * WIDTH} y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} />
+          {bars.map((bar, index) => {
+            let below = 0;
+            return states.map((state) => {
+              const height = ((bar.counts[state] ?? 0) / highest) * (HEIGHT - 2);
+              below += height;
+              return (
+                <rect
+                  key={`${bar.label} ${state}`}
+                  className={`bar tone-${lookOf(state).tone}`}
+                  x={index * WIDTH + GAP / 2}
+                  y={HEIGHT - below}
+                  width={WIDTH - GAP}
+                  height={height}
+                />
+              );
+            });
+          })}
+        </svg>
+        <ul className="bars-links" aria-label={`${caption}: lists`}>
+          {bars.map((bar) => {
+            const name = `${unit} from ${bar.label}: ${total(bar).toLocaleString()}`;
+            return <li key={bar.label}>{total(bar) > 0 && <Link to={bar.to} aria-label={name} title={name} />}</li>;
+          })}
+        </ul>
+      </div>
       <p className="spread small muted" aria-hidden="true">
         <span>{bars[0]?.label}</span>
         <span>{bars.at(-1)?.label}</span>
