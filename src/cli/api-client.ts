@@ -32,6 +32,7 @@ export interface ApiClient {
   get<T>(path: string, query?: Query): Promise<T>;
   post<T>(path: string, body: unknown, query?: Query): Promise<T>;
   patch<T>(path: string, body: unknown): Promise<T>;
+  put<T>(path: string, body: unknown): Promise<T>;
   postForm<T>(path: string, form: FormData): Promise<T>;
   delete(path: string, query?: Query): Promise<void>;
   /** Sends a file as the multipart part `file`, after fields. */
@@ -68,6 +69,7 @@ export function apiClient(target: ApiTarget): ApiClient {
     get: async (path, query = {}) => json(await send("GET", path, query, {})),
     post: async (path, body, query = {}) => json(await send("POST", path, query, jsonRequest(body))),
     patch: async (path, body) => json(await send("PATCH", path, {}, jsonRequest(body))),
+    put: async (path, body) => json(await send("PUT", path, {}, jsonRequest(body))),
     postForm: async (path, form) => json(await send("POST", path, {}, { body: form })),
     async delete(path, query = {}) {
       await send("DELETE", path, query, {});

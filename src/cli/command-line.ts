@@ -6,6 +6,7 @@ import { addDeploymentCommands } from "./deployment-commands.ts";
 import { addDoctorCommand } from "./doctor-command.ts";
 import { CommandFailure, explain } from "./failure.ts";
 import { addEvalCommands } from "./eval-commands.ts";
+import { addErasureCommands } from "./erasure-commands.ts";
 import { addFlowCommands } from "./flow-commands.ts";
 import { addKnowledgeCommands } from "./knowledge-commands.ts";
 import { addOpenApiCommand } from "./openapi-command.ts";
@@ -40,6 +41,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   addTriggerCommands(program);
   addWebhookCommands(program);
   addProviderCommands(program);
+  addErasureCommands(program);
   addSecretsCommands(program);
   addBackupCommands(program);
   addDeploymentCommands(program);

@@ -4,6 +4,7 @@ import type { ApiClient } from "./api-client.ts";
 import type { DevState } from "./dev-state.ts";
 import { deployFlow, findProject, readFlowFile, requireProject, resolveNames } from "./flow-file.ts";
 import { addDelete, addList, newest } from "./listing.ts";
+import { addMemberCommands } from "./member-commands.ts";
 import { openApi, organisationOf, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { plainText } from "./plain-text.ts";
@@ -90,6 +91,7 @@ export function addFlowCommands(program: Command): void {
     CREATED: ({ created_at }) => created_at,
   });
   addDelete(projects, "a project", "/v2/projects");
+  addMemberCommands(projects);
 
   const documents = program.command("documents").description("what was uploaded for a document node under a handle");
   const ofHandle = (command: Command): Command =>

@@ -1,0 +1,59 @@
+import { Argument } from "commander";
+import type { Command } from "commander";
+import { PROJECT_ROLES } from "../domain/accounts/principal.ts";
+import { requireProject } from "./flow-file.ts";
+import { newest } from "./listing.ts";
+import { openApi, show, table, withApiOptions } from "./options.ts";
+import type { ApiOptions } from "./options.ts";
+import { readId } from "./values.ts";
+
+interface Options extends ApiOptions {
+  readonly json?: boolean;
+}
+
+interface Member {
+  readonly user_id: string;
+  readonly email: string;
+  readonly role: string;
+}
+
+/** `projects members list|set|remove`: roles that users have in one project. */
+export function addMemberCommands(projects: Command): void {
+  const members = projects.command("members").description("roles that users have in one project");
+  const user = ["<user_id>", "which", readId("a user", "projects members list <project>")] as const;
+  withApiOptions(
+    members.command("list").description("list who has a role in a project").argument("<project>", "name or id"),
+  ).action(async (name: string, options: Options) => {
+    const { api } = openApi(options);
+    const { project_id } = await requireProject(api, name);
+    const data = await newest<Member>(api, `/v2/projects/${project_id}/members`);
+    show(options.json, data, () =>
+      table([["USER", "E-MAIL", "ROLE"], ...data.map(({ user_id, email, role }) => [user_id, email, role])]),
+    );
+  });
+  withApiOptions(
+    members
+      .command("set")
+      .description("give a user a role in a project, or another one")
+      .argument("<project>", "name or id")
+      .argument(...user)
+      .addArgument(new Argument("<role>", "what the user may do there").choices(PROJECT_ROLES)),
+  ).action(async (name: string, id: string, role: string, options: Options) => {
+    const { api } = openApi(options);
+    const { project_id } = await requireProject(api, name);
+    const set = await api.put<Member>(`/v2/projects/${project_id}/members/${id}`, { role });
+    show(options.json, set, () => [`${set.user_id}  ${set.email}, ${set.role}`]);
+  });
+  withApiOptions(
+    members
+      .command("remove")
+      .description("take a user's role in a project away")
+      .argument("<project>", "name or id")
+      .argument(...user),
+  ).action(async (name: string, id: string, options: Options) => {
+    const { api } = openApi(options);
+    const { project_id } = await requireProject(api, name);
+    await api.delete(`/v2/projects/${project_id}/members/${id}`);
+    show(options.json, { removed: id }, () => [`removed ${id}`]);
+  });
+}
