@@ -6,7 +6,7 @@ import type { Answer, RequestOptions, TestClient } from "../support/client.ts";
 export interface Refusals {
   /** Answers by status; "broken" stands for a connection that was refused or cut. */
   readonly counts: Map<string, number>;
-  /** 503s without a Retry-After: there must be none. */
+  /** 429s and 503s without a Retry-After: there must be none. */
   withoutRetryAfter: number;
   /** Longest response time of one request (ms). */
   slowest: number;
@@ -22,7 +22,7 @@ export function refused({ counts }: Refusals): string {
 
 /**
  * Sends a POST with one Idempotency-Key until it gets a final answer, as a careful client does: a broken connection, a
- * 503 and "still in progress" are tried again. Throws after `timeoutMs`.
+ * 429, a 503 and "still in progress" are tried again. Throws after `timeoutMs`.
  */
 export async function postUntilAnswered(
   api: TestClient,
@@ -40,8 +40,9 @@ export async function postUntilAnswered(
     const status = answer === null ? "broken" : String(answer.status);
     refusals.counts.set(status, (refusals.counts.get(status) ?? 0) + 1);
     if (answer) refusals.slowest = Math.max(refusals.slowest, Date.now() - since);
-    if (answer?.status === 503 && answer.headers.get("retry-after") === null) refusals.withoutRetryAfter += 1;
-    const again = answer === null || answer.status === 503 || answer.body?.code === "idempotency_in_progress";
+    const isRefused = answer?.status === 429 || answer?.status === 503;
+    if (isRefused && answer.headers.get("retry-after") === null) refusals.withoutRetryAfter += 1;
+    const again = answer === null || isRefused || answer.body?.code === "idempotency_in_progress";
     if (!again) return answer;
   }
   throw new Error(`${path} was not answered within ${timeoutMs} ms; met ${JSON.stringify([...refusals.counts])}`);
