@@ -2,8 +2,7 @@ import { Context } from "@temporalio/activity";
 import type { ExecuteInput } from "../src/domain/runs/run-report.ts";
 import type { NodePlaces } from "../src/services/runs/node-places.ts";
 import { whileBeating } from "./attempts.ts";
-import { createLines } from "./lines.ts";
-import { handBack, kindOf, returnsOf } from "./shares.ts";
+import { createInPlace } from "./shares.ts";
 
 /** The duration assumed until the first node has ended (ms): a few that return in vain cost less than places that stay empty. */
 const FIRST_MEAN_MS = 500;
@@ -16,27 +15,18 @@ export function withinNodeQuota<Output>(
   execute: (input: ExecuteInput) => Promise<Output>,
   places: NodePlaces,
 ): (input: ExecuteInput) => Promise<Output> {
-  const lines = createLines(returnsOf, FIRST_MEAN_MS);
+  const inPlace = createInPlace(
+    places.inUse,
+    "The organisation has as many nodes under way as its quota says: the task returns when there is a place.",
+    FIRST_MEAN_MS,
+  );
   return async (input) => {
     const { org_id, run_id } = input.run;
     if (!(await places.needed(org_id))) return execute(input);
     const context = Context.current();
-    const kind = kindOf(context, org_id);
     const { workflowExecution, activityId } = context.info;
     const task = `${workflowExecution?.runId ?? run_id} ${activityId}`;
     const release = await whileBeating(() => places.take({ org_id, run_id, task }, context.cancellationSignal));
-    if (release === null)
-      throw handBack(
-        context,
-        "The organisation has as many nodes under way as its quota says: the task returns when there is a place.",
-        lines.returnIn(kind, places.inUse(org_id)),
-      );
-    const since = performance.now();
-    try {
-      return await execute(input);
-    } finally {
-      release();
-      lines.ended(kind, performance.now() - since, places.inUse(org_id));
-    }
+    return inPlace(context, org_id, release, () => execute(input));
   };
 }

@@ -18,24 +18,48 @@ const LEFT_BY_BATCH = 16;
 const AWAITED = "awaited";
 
 /** The line that work of an organisation stands in. */
-export function kindOf({ info: { priority } }: Pick<Context, "info">, orgId: string): string {
+function kindOf({ info: { priority } }: Context, orgId: string): string {
   return `${priority?.priorityKey === PRIORITY_KEYS.awaited ? AWAITED : "other"} ${orgId}`;
 }
 
-export function returnsOf(kind: string): Returns {
+function returnsOf(kind: string): Returns {
   return { firstMs: FIRST_RETURN_MS, lastMs: kind.startsWith(AWAITED) ? LAST_RETURN_AWAITED_MS : LAST_RETURN_MS };
 }
 
-/** What gives a task back to Temporal before it begins, to return after so many milliseconds. */
-export function handBack(context: Context, message: string, returnInMs: number): ApplicationFailure {
-  // What was sent last is there in the next attempt.
-  beat(context, { handed_back: handedBack(context) + 1 });
-  return ApplicationFailure.create({
-    message,
-    type: "over_share",
-    nextRetryDelay: returnInMs,
-    category: "BENIGN",
-  });
+/** Does the work of a task in the place that `release` gives free; null: there was none, and the task is handed back. */
+export type InPlace = <T>(
+  context: Context,
+  orgId: string,
+  release: (() => void) | null,
+  work: () => Promise<T>,
+) => Promise<T>;
+
+/**
+ * For tasks of organisations that have places in this process. One without a place is given back to Temporal before it begins,
+ * with `message`, and returns about when there will be one. `firstMeanMs`: see createLines.
+ */
+export function createInPlace(inUse: (orgId: string) => number, message: string, firstMeanMs?: number): InPlace {
+  const lines = createLines(returnsOf, firstMeanMs);
+  return async (context, orgId, release, work) => {
+    const kind = kindOf(context, orgId);
+    if (release === null) {
+      // What was sent last is there in the next attempt.
+      beat(context, { handed_back: handedBack(context) + 1 });
+      throw ApplicationFailure.create({
+        message,
+        type: "over_share",
+        nextRetryDelay: lines.returnIn(kind, inUse(orgId)),
+        category: "BENIGN",
+      });
+    }
+    const since = performance.now();
+    try {
+      return await work();
+    } finally {
+      release();
+      lines.ended(kind, performance.now() - since, inUse(orgId));
+    }
+  };
 }
 
 /**
@@ -47,7 +71,10 @@ export function handBack(context: Context, message: string, returnInMs: number):
 export function shareOut<Activities extends object>(activities: Activities, places: number): Activities {
   const shares = createShares(places);
   const left = Math.max(1, Math.floor(places / LEFT_BY_BATCH));
-  const lines = createLines(returnsOf);
+  const inPlace = createInPlace(
+    shares.inUse,
+    "The organisation has its share of this worker: the task returns when there is a place.",
+  );
 
   const shared = Object.entries(activities).map(([name, work]: [string, (input: unknown) => Promise<unknown>]) => {
     const call = async (input: unknown): Promise<unknown> => {
@@ -56,25 +83,11 @@ export function shareOut<Activities extends object>(activities: Activities, plac
       const key = priority?.fairnessKey;
       // Of workflows that were started before there were shares.
       if (!key) return work(input);
-      const kind = kindOf(context, key);
       const asked: Asked = {
         long: startToCloseTimeoutMs > DEFAULT_NODE_TIMEOUT_MS + NODE_GRACE_MS,
         leave: priority.priorityKey === PRIORITY_KEYS.batch ? left : 0,
       };
-      const release = shares.take(key, asked);
-      if (release === null)
-        throw handBack(
-          context,
-          "The organisation has its share of this worker: the task returns when there is a place.",
-          lines.returnIn(kind, shares.inUse(key)),
-        );
-      const since = performance.now();
-      try {
-        return await work(input);
-      } finally {
-        release();
-        lines.ended(kind, performance.now() - since, shares.inUse(key));
-      }
+      return inPlace(context, key, shares.take(key, asked), () => work(input));
     };
     return [name, call] as const;
   });
