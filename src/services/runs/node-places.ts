@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { uuidv7 } from "uuidv7";
 import type { Database } from "../../stores/db.ts";
 import { isConnectionError } from "../../stores/db.ts";
@@ -98,7 +99,7 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
   return {
     async needed(orgId) {
       if (most !== undefined) return true;
-      if (readUntil < Date.now()) await within(read(), READ_WITHIN_MS);
+      if (readUntil < Date.now()) await Promise.race([read(), delay(READ_WITHIN_MS, undefined, { ref: false })]);
       return limited.has(orgId);
     },
     async take(task, signal) {
@@ -138,10 +139,4 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
     inUse: (orgId) => [...held.values()].filter((each) => each === orgId).length,
     close: () => clearInterval(keeping),
   };
-}
-
-async function within(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([work, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
 }
