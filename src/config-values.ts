@@ -14,7 +14,7 @@ export const int = (min: number, max: number) => {
   const error = `a whole number from ${min} to ${max} is expected`;
   return z.coerce.number({ error }).int({ error }).min(min, { error }).max(max, { error });
 };
-export const dollars = z.coerce
+const dollars = z.coerce
   .number({ error: "a number of dollars above 0 is expected" })
   .positive({ error: "a number of dollars above 0 is expected" });
 export const WEB_ADDRESS = "a web address is expected, such as https://millrace.example.com";
@@ -90,6 +90,25 @@ export const replicaSettings = {
     .optional()
     .describe("A streaming replica of it, from which lists, statistics and exports are read"),
   MILLRACE_REPLICA_MAX_LAG_MS: int(100, 60_000).default(1000).describe("How far behind the replica may be to be read"),
+};
+
+/** What an organisation may use that has no quotas of its own. */
+export const quotaSettings = {
+  MILLRACE_MAX_CONCURRENT_RUNS: int(1, 1_000_000)
+    .optional()
+    .describe("Runs an organisation may have under way at once; unset is unlimited"),
+  MILLRACE_QUOTA_RUNS_PER_MINUTE: int(1, 1_000_000)
+    .optional()
+    .describe("Runs a minute of an organisation that has no quota of its own; unset is unlimited"),
+  MILLRACE_QUOTA_CONCURRENT_NODES: int(1, 1_000_000)
+    .optional()
+    .describe("Nodes that workers execute at once for such an organisation; unset is unlimited"),
+  MILLRACE_QUOTA_STORAGE_BYTES: int(1, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .describe("Bytes of files that such an organisation may have stored; unset is unlimited"),
+  MILLRACE_QUOTA_MODEL_USD_MONTH: dollars
+    .optional()
+    .describe("US dollars a month that models may cost such an organisation; unset is unlimited"),
 };
 
 const WORKER_QUEUES = ["runs", "nodes", "ingest", "background", "webhooks"] as const;

@@ -6,7 +6,6 @@ import {
   databaseAddress,
   delays,
   deploymentWord,
-  dollars,
   int,
   list,
   LOG_LEVELS,
@@ -15,6 +14,7 @@ import {
   pemFile,
   privateHosts,
   proxyRanges,
+  quotaSettings,
   readEnvironment,
   replicaSettings,
   s3Settings,
@@ -124,21 +124,7 @@ export const environmentSchema = z.object({
   MILLRACE_MAX_NESTED_RUNS: int(1, 1_000_000)
     .default(200)
     .describe("Runs under way that one run may have led to, by actions or by calls of this API; beyond that 429"),
-  MILLRACE_MAX_CONCURRENT_RUNS: int(1, 1_000_000)
-    .optional()
-    .describe("Runs an organisation may have under way at once; unset is unlimited"),
-  MILLRACE_QUOTA_RUNS_PER_MINUTE: int(1, 1_000_000)
-    .optional()
-    .describe("Runs a minute of an organisation that has no quota of its own; unset is unlimited"),
-  MILLRACE_QUOTA_CONCURRENT_NODES: int(1, 1_000_000)
-    .optional()
-    .describe("Nodes that workers execute at once for such an organisation; unset is unlimited"),
-  MILLRACE_QUOTA_STORAGE_BYTES: int(1, Number.MAX_SAFE_INTEGER)
-    .optional()
-    .describe("Bytes of files that such an organisation may have stored; unset is unlimited"),
-  MILLRACE_QUOTA_MODEL_USD_MONTH: dollars
-    .optional()
-    .describe("US dollars a month that models may cost such an organisation; unset is unlimited"),
+  ...quotaSettings,
   MILLRACE_HOOK_RATE_LIMIT: int(1, 1_000_000)
     .default(600)
     .describe("Requests a minute that the address of an inbound webhook takes"),

@@ -110,13 +110,8 @@ export async function lockEnabled(db: Db, subscriptionId: string): Promise<Webho
 }
 
 /** `/v2/webhooks/subscriptions`: who gets events. Only admins change them, since they send events out of the service. */
-export function createWebhookSubscriptionOperations({
-  db,
-  reads,
-  config,
-  guardedFetch,
-  secrets,
-}: ApiDeps): Operation[] {
+export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] {
+  const { db, reads, config, guardedFetch, secrets } = deps;
   /** Throws a 422 with all that is wrong with what only the network and the database can tell. */
   async function requireReachable(
     orgId: string,
