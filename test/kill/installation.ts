@@ -1,21 +1,16 @@
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { Client as Postgres } from "pg";
 import { inject } from "vitest";
 import { startPostgres } from "../../src/dev/postgres.ts";
 import { findTemporal } from "../../src/dev/temporal-binary.ts";
 import { startTemporal } from "../../src/dev/temporal.ts";
-import { migrate } from "../../src/stores/migrate.ts";
-import { administer } from "../support/database.ts";
-import { putDataKey } from "../support/payloads.ts";
 import { recordPid } from "../support/service-processes.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService, ServiceOptions } from "../support/service.ts";
+import { makeTemplate } from "../support/template.ts";
 
-const TEMPLATE = "millrace_template";
-const migrations = fileURLToPath(new URL("../../migrations", import.meta.url));
 let installations = 0;
 
 /** A Postgres or Temporal server that can be killed and restarted on the same data and port. */
@@ -63,14 +58,8 @@ export async function install(options: ServiceOptions = {}): Promise<Installatio
     }),
     killable(shared.stateDir, (port) => startTemporal({ binary, dir: temporalDir, uiPort: null, ...port })),
   ]);
-  await administer(url, `create database ${TEMPLATE}`);
-  const template = new URL(url);
-  template.pathname = `/${TEMPLATE}`;
-  await migrate(template.href, migrations);
-  await putDataKey(template.href);
   const service = await startService(options, {
-    adminUrl: url,
-    template: TEMPLATE,
+    ...(await makeTemplate(url)),
     temporalAddress: `127.0.0.1:${temporal.port}`,
     stateDir: shared.stateDir,
   });

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { startPostgres } from "../../src/dev/postgres.ts";
 import type { RunningPostgres } from "../../src/dev/postgres.ts";
-import { migrate } from "../../src/stores/migrate.ts";
 import { echo, openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { millrace } from "../cli/millrace.ts";
@@ -12,14 +11,13 @@ import { childrenOf } from "../kill/installation.ts";
 import type { TestClient } from "../support/client.ts";
 import { administer } from "../support/database.ts";
 import { readMetrics } from "../support/metrics.ts";
-import { as, MIGRATIONS } from "../support/own-postgres.ts";
-import { putDataKey } from "../support/payloads.ts";
+import { as } from "../support/own-postgres.ts";
 import { recordPid, startServiceProcess } from "../support/service-processes.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
 import { startStandby } from "../support/standby.ts";
+import { makeTemplate } from "../support/template.ts";
 
-const TEMPLATE = "millrace_template";
 /** Long enough that a test can do something meanwhile. */
 const MAX_LAG_MS = 8000;
 
@@ -38,12 +36,7 @@ beforeAll(async () => {
   recordPid(shared.stateDir, primary.pid);
   standby = await startStandby(primary, join(dir, "primary"), join(dir, "standby"));
   recordPid(shared.stateDir, standby.pid);
-  await administer(primary.url, `create database ${TEMPLATE}`);
-  const template = new URL(primary.url);
-  template.pathname = `/${TEMPLATE}`;
-  await migrate(template.href, MIGRATIONS);
-  await putDataKey(template.href);
-  const parts = { ...shared, adminUrl: primary.url, template: TEMPLATE };
+  const parts = { ...shared, ...(await makeTemplate(primary.url)) };
   // Its name is known when it is there.
   service = await startService({ apis: 0, workers: 0 }, parts);
   const replica = new URL(standby.url);

@@ -10,6 +10,7 @@ import { loadConfig } from "../../src/config.ts";
 import { connectTemporal } from "../../src/temporal/connection.ts";
 import { examineTemporal } from "../../src/temporal/examine.ts";
 import { hasOpenssl, makeCertificate } from "../support/certificate.ts";
+import { joinSockets } from "../support/join-sockets.ts";
 import { dataConverter } from "../support/payloads.ts";
 
 /** A name that no resolver knows: the certificate's, not that of the address. */
@@ -36,16 +37,7 @@ describe.skipIf(!hasOpenssl)("Temporal that asks for certificates", () => {
     const [host = "", port = ""] = inject("millrace").temporalAddress.split(":");
     server = createServer(
       { ...own, ca: authority.cert, requestCert: true, rejectUnauthorized: true, ALPNProtocols: ["h2"] },
-      (secure) => {
-        const inner = connect(Number(port), host);
-        for (const [from, to] of [
-          [secure, inner],
-          [inner, secure],
-        ] as const) {
-          from.on("error", () => to.destroy()).on("close", () => to.destroy());
-          from.pipe(to);
-        }
-      },
+      (secure) => joinSockets(secure, connect(Number(port), host)),
     );
     server.on("tlsClientError", () => undefined);
     await once(server.listen(0, "127.0.0.1"), "listening");

@@ -1,7 +1,6 @@
 import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { TestProject } from "vitest/node";
 import { fetchModel } from "../../src/dev/embedding-model.ts";
 import { startPostgres } from "../../src/dev/postgres.ts";
@@ -11,19 +10,15 @@ import { findTemporal } from "../../src/dev/temporal-binary.ts";
 import { supervise } from "../../src/dev/supervisor.ts";
 import { startTemporal } from "../../src/dev/temporal.ts";
 import type { RunningTemporal } from "../../src/dev/temporal.ts";
-import { migrate } from "../../src/stores/migrate.ts";
-import { administer } from "./database.ts";
 import { oldestPostgres } from "./oldest-postgres.ts";
-import { putDataKey } from "./payloads.ts";
 import { endRecorded, recordPid } from "./service-processes.ts";
 import { startService } from "./service.ts";
 import type { SharedParts } from "./shared-parts.ts";
+import { makeTemplate } from "./template.ts";
 
 const PREFIX = "millrace-test-";
-const TEMPLATE = "millrace_template";
 /** The projects whose files share a service. */
 const WITH_SHARED_SERVICE: readonly string[] = ["service", "web"];
-const root = fileURLToPath(new URL("../../", import.meta.url));
 
 type Servers = Omit<SharedParts, "service">;
 interface StartedServers {
@@ -93,14 +88,9 @@ async function startServers(): Promise<StartedServers> {
     cleanUp(stateDir);
     throw postgres.status === "rejected" ? postgres.reason : (temporal as PromiseRejectedResult).reason;
   }
-  const { url } = postgres.value;
-  await administer(url, `create database ${TEMPLATE}`);
-  const template = new URL(url);
-  template.pathname = `/${TEMPLATE}`;
-  await migrate(template.href, join(root, "migrations"));
-  await putDataKey(template.href);
+  const parts = await makeTemplate(postgres.value.url);
   const { first, stop } = temporal.value;
-  return { servers: { adminUrl: url, template: TEMPLATE, temporalAddress: first.address, stateDir }, stop };
+  return { servers: { ...parts, temporalAddress: first.address, stateDir }, stop };
 }
 
 /** Which Postgres: the newest, which comes with the packages, or the oldest that is supported. */

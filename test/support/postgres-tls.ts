@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { createSecureContext, TLSSocket } from "node:tls";
+import { joinSockets } from "./join-sockets.ts";
 
 /**
  * Speaks TLS before a Postgres that does not: answers the client's question for it, as a server with a certificate would. With
@@ -21,17 +22,7 @@ export async function startTlsPostgres(
       const secure = new TLSSocket(socket, { isServer: true, secureContext, ...asking });
       secure.on("error", () => undefined);
       // Only then: a session that waits for its first message holds up every `drop database` for a minute.
-      secure.once("secure", () => {
-        const inner = connect(target.port, target.host);
-        for (const [from, to] of [
-          [secure, inner],
-          [inner, secure],
-        ] as const) {
-          from.on("error", () => to.destroy()).on("close", () => to.destroy());
-          from.pipe(to);
-        }
-        socket.on("close", () => inner.destroy());
-      });
+      secure.once("secure", () => joinSockets(secure, connect(target.port, target.host)));
     });
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
