@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { parseAllDocuments } from "yaml";
@@ -7,6 +8,7 @@ import { taskQueues } from "../../src/temporal/ids.ts";
 import { installGoTool } from "../support/go-tool.ts";
 
 const chart = fileURLToPath(new URL("../../deploy/helm/millrace", import.meta.url));
+const operation = readFileSync(new URL("../../docs/operation.md", import.meta.url), "utf8");
 const helm = installGoTool("helm.sh/helm/v3/cmd/helm", "v3.18.6");
 if ("skipped" in helm) process.stderr.write(`helm is skipped: ${helm.skipped}\n`);
 
@@ -136,6 +138,20 @@ describe.skipIf("skipped" in helm)("the chart", () => {
     // Who scales has the last word on the number of pods.
     expect(target?.spec).not.toHaveProperty("replicas");
     expect(environmentOf(target?.spec.template)["MILLRACE_WORKER_QUEUES"]).toBe("runs,nodes");
+  });
+
+  it("gives the service account that api and workers run as the role that the documentation sets", () => {
+    const [setting = ""] = /(?<=--set ')serviceAccount\.annotations[^']+/.exec(operation) ?? [];
+    const documents = template(setting);
+    const accounts = documents.filter(({ kind }) => kind === "ServiceAccount");
+    expect(accounts.map(({ metadata }) => metadata.annotations)).toEqual([
+      { "eks.amazonaws.com/role-arn": "arn:aws:iam::123456789012:role/millrace" },
+    ]);
+    const deployments = documents.filter(({ kind }) => kind === "Deployment");
+    expect(deployments.length).toBeGreaterThan(1);
+    for (const { spec } of deployments) expect(spec.template.spec.serviceAccountName).toBe(accounts[0]?.metadata.name);
+    const [plain] = template().filter(({ kind }) => kind === "ServiceAccount");
+    expect(plain?.metadata).not.toHaveProperty("annotations");
   });
 
   it("refuses secrets among the settings, queues that are none, and queues without a worker", () => {

@@ -17,6 +17,7 @@ export const LONG_ONLY: string[] = [
   "test/kill/outage.test.ts",
   "test/kill/poison-run.test.ts",
   "test/kill/run-jobs.test.ts",
+  "test/operation/blob-role.test.ts",
   "test/operation/compose-processes.test.ts",
   "test/operation/node-quota.test.ts",
   "test/operation/read-replica.test.ts",
