@@ -4,6 +4,7 @@
  */
 export const LONG_ONLY: string[] = [
   "test/api/documents/upload-backlog.test.ts",
+  "test/api/erasures/unreadable-answer.test.ts",
   "test/api/evals/faults.test.ts",
   "test/api/http/shutdown.test.ts",
   "test/api/http/stopping.test.ts",

@@ -1,5 +1,6 @@
 import { nextProgress } from "../../domain/erasures/erasure.ts";
 import type { ErasureProgress, ErasureRest } from "../../domain/erasures/erasure.ts";
+import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
 import { deleteDocuments } from "../../stores/documents/documents.ts";
@@ -161,11 +162,15 @@ async function isErased(
   { erasure_id, user_id, project_id }: OpenErasure,
   { blob }: LongAnswer,
 ): Promise<boolean> {
-  const bytes = await blobs.read(blob, LONGEST_ANSWER_BYTES).catch(() => null);
+  const bytes = await blobs.read(blob, LONGEST_ANSWER_BYTES).catch((error: unknown) => {
+    // What cannot be read now may name the user; then this is tried again.
+    if (error instanceof BlobNotFound) return null;
+    throw error;
+  });
   if (bytes === null) return false;
   const text = bytes.toString("utf8");
   if (project_id === null && text.includes(`"user_id":${JSON.stringify(user_id)}`)) return true;
-  const ids = new Set(text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g));
+  const ids = new Set(text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi));
   return db.system((connection) => namesErased(connection, erasure_id, [...ids].join(" ")));
 }
 

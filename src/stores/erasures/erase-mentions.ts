@@ -13,8 +13,8 @@ export interface Scanned {
 }
 
 const UUIDS = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
-/** Whether a text names something that is erased. $1 is the erasure. */
-const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUIDS}', 'g') as m
+/** Whether a text names something that is erased, in either case. $1 is the erasure. */
+const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUIDS}', 'gi') as m
   join erasure_items i on i.erasure_id = $1::uuid and i.item_id = m[1]::uuid)`;
 
 /** The user's id as JSON has it. */

@@ -171,13 +171,16 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
     [org_id, ids],
   );
   const of = datasets.map(({ dataset_id }) => dataset_id);
-  // Jobs have files of results, and Temporal has the rows as they were given to their runs.
+  // Jobs have files of results, and Temporal has the rows as they were given to their runs. A row of an experiment names its newest
+  // run only, and goes with a deleted experiment; all of its runs name the row of the dataset.
   await db.query(
     {
       name: "find_experiment_items",
       text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
         select $1::uuid, $2::uuid, 'run', x.run_id, true from experiments e join experiment_rows x using (experiment_id)
           where e.dataset_id = any ($4::uuid[]) and x.row_id = any ($3::uuid[]) and x.run_id is not null
+        union select $1, $2, 'run', r.run_id, true from runs r
+          where r.org_id = $2 and r.run_type = 'batch' and r.metadata ->> 'row_id' = any ($3::uuid[]::text[])
         union select $1, $2, 'experiment_job', j.job_id, true from experiments e join experiment_jobs j using (experiment_id)
           where e.dataset_id = any ($4) and exists (
             select from experiment_rows x where x.experiment_id = e.experiment_id and x.row_id = any ($3))
