@@ -64,6 +64,8 @@ export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
       from webhook_replays r join webhook_subscriptions s using (subscription_id)
       where r.replay_id in (
         select distinct on (org_id) replay_id from webhook_replays where finished_at is null order by org_id, created_at)
+        -- Asked of the locked row once more: who deleted the subscription since this statement began has ended the replay.
+        and r.finished_at is null
       order by random() limit 1 for no key update skip locked`,
   });
   return rows[0] ?? null;
