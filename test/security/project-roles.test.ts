@@ -47,7 +47,7 @@ describe("project-roles: a member with a role in one project, and everything of 
       const answer = await call(member, operation, theirs);
       const unknown = await call(member, operation, { ...nothing, ...org });
       if (operation.id === "getRunStatistics") {
-        expect(JSON.parse(answer.text).totals).toEqual({ completed: 0, failed: 0, cancelled: 0, open: 0 });
+        expect(JSON.parse(answer.text).totals).toEqual({ completed: 0, failed: 0, cancelled: 0, open: 0, paused: 0 });
         continue;
       }
       expect([operation.id, answer.status, answer.text]).toEqual([operation.id, unknown.status, unknown.text]);
@@ -79,7 +79,7 @@ describe("project-roles: a member with a role in one project, and everything of 
     }
     expect(seen).toEqual({ projects: [project], runs: [run.run_id], triggers: [trigger.id], pauses: [] });
     const { body: statistics } = await member.get("/v2/run-statistics");
-    expect(statistics.totals).toEqual({ completed: 1, failed: 0, cancelled: 0, open: 0 });
+    expect(statistics.totals).toEqual({ completed: 1, failed: 0, cancelled: 0, open: 0, paused: 0 });
     expect(statistics.live).toEqual([]);
   });
 
