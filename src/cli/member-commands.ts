@@ -1,11 +1,14 @@
-import { Argument } from "commander";
+import { Argument, InvalidArgumentError } from "commander";
 import type { Command } from "commander";
+import { emailAddress } from "../domain/accounts/accounts.ts";
 import { PROJECT_ROLES } from "../domain/accounts/principal.ts";
+import { isUuid } from "../domain/uuid.ts";
+import type { ApiClient } from "./api-client.ts";
+import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { newest } from "./listing.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
-import { readId } from "./values.ts";
 
 interface Options extends ApiOptions {
   readonly json?: boolean;
@@ -20,7 +23,7 @@ interface Member {
 /** `projects members list|set|remove`: roles that users have in one project. */
 export function addMemberCommands(projects: Command): void {
   const members = projects.command("members").description("roles that users have in one project");
-  const user = ["<user_id>", "which", readId("a user", "projects members list <project>")] as const;
+  const user = ["<user>", "id or e-mail address", readUser] as const;
   withApiOptions(
     members.command("list").description("list who has a role in a project").argument("<project>", "name or id"),
   ).action(async (name: string, options: Options) => {
@@ -38,9 +41,10 @@ export function addMemberCommands(projects: Command): void {
       .argument("<project>", "name or id")
       .argument(...user)
       .addArgument(new Argument("<role>", "what the user may do there").choices(PROJECT_ROLES)),
-  ).action(async (name: string, id: string, role: string, options: Options) => {
+  ).action(async (name: string, given: string, role: string, options: Options) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
+    const id = await idOf(api, project_id, given);
     const set = await api.put<Member>(`/v2/projects/${project_id}/members/${id}`, { role });
     show(options.json, set, () => [`${set.user_id}  ${set.email}, ${set.role}`]);
   });
@@ -50,10 +54,24 @@ export function addMemberCommands(projects: Command): void {
       .description("take a user's role in a project away")
       .argument("<project>", "name or id")
       .argument(...user),
-  ).action(async (name: string, id: string, options: Options) => {
+  ).action(async (name: string, given: string, options: Options) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
+    const id = await idOf(api, project_id, given);
     await api.delete(`/v2/projects/${project_id}/members/${id}`);
     show(options.json, { removed: id }, () => [`removed ${id}`]);
   });
+}
+
+function readUser(text: string): string {
+  if (isUuid(text) || emailAddress.safeParse(text).success) return text;
+  throw new InvalidArgumentError("Give the id of a user or the whole e-mail address.");
+}
+
+async function idOf(api: ApiClient, projectId: string, user: string): Promise<string> {
+  if (isUuid(user)) return user;
+  const path = `/v2/projects/${projectId}/member-candidates`;
+  const { data } = await api.get<{ data: readonly { readonly user_id: string }[] }>(path, { email: user });
+  if (data[0]) return data[0].user_id;
+  throw new CommandFailure(`No user of the organisation has the address ${user}.`);
 }

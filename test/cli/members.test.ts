@@ -21,6 +21,13 @@ it("gives a user a role in a project, changes it, lists it and takes it away", a
   expect((await members("remove", "Shared", user_id)).stdout).toBe(`removed ${user_id}\n`);
   expect(await listed()).not.toContain(user_id);
 
+  const byAddress = await members("set", "Shared", "Grace@Example.test", "editor");
+  expect([byAddress.code, byAddress.stdout], byAddress.stderr).toEqual([0, `${user_id}  ${email}, editor\n`]);
+  expect((await members("remove", "Shared", email)).stdout).toBe(`removed ${user_id}\n`);
+  expect(await listed()).not.toContain(user_id);
+  const nobody = await members("set", "Shared", "nobody@example.test", "editor");
+  expect([nobody.code, nobody.stderr]).toEqual([1, expect.stringContaining("has the address nobody@example.test")]);
+
   const role = await members("set", "Shared", user_id, "member");
   expect([role.code, role.stderr]).toEqual([2, expect.stringContaining("viewer, editor, admin")]);
   const id = await members("set", "Shared", "ada", "viewer");

@@ -17,6 +17,8 @@ const HANDLE = "ada-1";
 const OTHER_HANDLE = "ada-2";
 
 const PASSWORD = "a long enough password";
+/** Of a user of each organisation. */
+const ADDRESS = "theirs@example.test";
 
 /** Parameters that belong to no organisation: the same in each call. */
 const PLAIN: Ids = {
@@ -59,6 +61,7 @@ const PLAIN: Ids = {
 
 /** Parameters without which an operation answers 422, and which are no ids. */
 export const NEEDED_QUERY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  findProjectMemberCandidate: { email: ADDRESS },
   getRunNode: { path: "approval-0" },
   getRunNodeValue: { path: "approval-0" },
 };
@@ -112,6 +115,8 @@ export async function makeEverything(tenant: ApiTenant, receiver: string): Promi
     password: PASSWORD,
     role: "viewer",
   });
+  const named = await secret.post("/v2/users", { email: ADDRESS, password: PASSWORD, role: "viewer" });
+  expect(named.status).toBe(201);
   const granted = await secret.put(`/v2/projects/${pausing}/members/${user.user_id}`, { role: "viewer" });
   expect(granted.status).toBe(200);
   const signIn = { email: user.email, password: PASSWORD };

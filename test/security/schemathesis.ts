@@ -88,6 +88,8 @@ const RULES_BEYOND_SCHEMA = new Set([
   // are those of the metadata schemas, as the metadata of a resource is, which is either a file, an address or a text.
   "createUser",
   "changeUser",
+  // Not every address that the format allows is one that a user can have.
+  "findProjectMemberCandidate",
   "createKnowledgeBase",
   "changeKnowledgeBase",
   "queryKnowledgeBase",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { asking } from "../api/tenant.ts";
-import { signedIn, text, violations, visit } from "./support/console.ts";
+import { overflow, signedIn, text, violations, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
@@ -143,7 +143,7 @@ describe("the members of a project", () => {
     const path = (project_id: string, user_id: string) => `/v2/projects/${project_id}/members/${user_id}`;
     await tenant.secret.put(path(own, boss), { role: "admin" });
     await tenant.secret.put(path(other, boss), { role: "editor" });
-    const { body: guest } = await tenant.secret.post("/v2/users", {
+    await tenant.secret.post("/v2/users", {
       email: "invited@example.test",
       password: "a long enough password",
       role: "member",
@@ -158,16 +158,43 @@ describe("the members of a project", () => {
     const choice = page.getByRole("combobox", { name: "Project" });
     expect(await choice.locator("option").allTextContents()).toEqual(["Ours"]);
     expect(await violations(page)).toEqual([]);
-    await page.getByLabel("User id").fill(guest.user_id);
-    await page.getByRole("button", { name: "Give the role" }).click();
+    const give = page.getByRole("button", { name: "Give the role" });
+    expect(await give.count()).toBe(0);
+    await page.getByLabel("E-mail address").fill("Invited@example.test");
+    await page.keyboard.press("Enter");
+    await page.getByText("invited@example.test has no role in this project yet.").waitFor();
+    // The next stops of the keyboard are the search, the role and what gives it.
+    for (const key of ["Tab", "Tab", "Tab"]) await page.keyboard.press(key);
+    expect(await roles(own)).toEqual({ [email]: "admin" });
+    for (const [colorScheme, width] of [
+      ["dark", 360],
+      ["light", 1280],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      expect([await violations(page), (await overflow(page)) <= 1]).toEqual([[], true]);
+    }
+    await page.keyboard.press("Enter");
     const role = page.getByLabel("Role of invited@example.test", { exact: true });
     await role.selectOption("editor");
     expect(await roles(own)).toEqual({ [email]: "admin", "invited@example.test": "viewer" });
     await page.getByRole("button", { name: "Make editor" }).click();
     await expect.poll(() => roles(own)).toEqual({ [email]: "admin", "invited@example.test": "editor" });
-    await page.getByLabel("User id").fill("0197f0a0-0000-7000-8000-000000000000");
-    await page.getByRole("button", { name: "Give the role" }).click();
-    await page.getByRole("alert").getByText("not_found").waitFor();
+    // The form is ready for the next, and what was found goes with its address.
+    expect(await page.getByLabel("E-mail address").inputValue()).toBe("");
+    expect(await give.count()).toBe(0);
+    await page.getByLabel("E-mail address").fill("invited@example.test");
+    await page.getByRole("button", { name: "Find" }).click();
+    await page.getByText("invited@example.test has the role editor in this project.").waitFor();
+    await page.getByLabel("E-mail address").fill("nobody@example.test");
+    await give.waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Find" }).click();
+    await page.getByRole("alert").getByText("No user of the organisation has this address.").waitFor();
+    await page.getByLabel("E-mail address").fill("invited");
+    await page.getByRole("button", { name: "Find" }).click();
+    await page.getByRole("alert").getByText("This is no e-mail address.").waitFor();
+    expect(await page.getByLabel("E-mail address").getAttribute("aria-invalid")).toBe("true");
+    expect(await give.count()).toBe(0);
     await page.getByRole("button", { name: "Take away the role of invited@example.test" }).click();
     await role.waitFor({ state: "detached" });
     expect(await roles(own)).toEqual({ [email]: "admin" });

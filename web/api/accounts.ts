@@ -113,6 +113,16 @@ export const projectMembersOptions = (project_id: string) =>
       unwrap(api.GET("/v2/projects/{project_id}/members", { params: { path: { project_id }, query: PAGE } })),
   });
 
+/** Finds the user of a whole e-mail address, for who sets roles in a project; null where there is none. */
+export const useCandidateSearch = (project_id: string) =>
+  useMutation({
+    mutationFn: async (email: string) => {
+      const params = { path: { project_id }, query: { email } };
+      const { data } = await unwrap(api.GET("/v2/projects/{project_id}/member-candidates", { params }));
+      return data[0] ?? null;
+    },
+  });
+
 /** A change of a role in a project: it may be one's own. */
 export function useMemberChange<T, R>(change: (value: T) => Promise<R>) {
   const client = useQueryClient();

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { emailAddress } from "../../domain/accounts/accounts.ts";
 import { PROJECT_ROLES } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
@@ -12,7 +13,8 @@ import {
   setProjectGrant,
 } from "../../stores/accounts/project-roles.ts";
 import type { ProjectGrant } from "../../stores/accounts/project-roles.ts";
-import { findUser } from "../../stores/accounts/users.ts";
+import { findUser, findUsersByName } from "../../stores/accounts/users.ts";
+import type { NamedUser } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -31,6 +33,18 @@ const memberSchema = z
   })
   .meta({ id: "ProjectMember" });
 const memberPage = pageOf(memberSchema, "ProjectMemberPage");
+
+// What the list of members shows of a person, and nothing else of the user.
+const candidateSchema = z
+  .object({
+    user_id: z.uuid(),
+    email: z.string(),
+    role: z.enum(PROJECT_ROLES).nullable().describe("In this project; null for a user who has none there."),
+  })
+  .meta({ id: "ProjectMemberCandidate" });
+const candidatesSchema = z
+  .object({ data: z.array(candidateSchema).describe("One user, or none.") })
+  .meta({ id: "ProjectMemberCandidates" });
 
 const projectParams = z.object({ project_id: pathId("project") });
 const userParams = z.object({ user_id: pathId("user") });
@@ -81,6 +95,23 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
           present: presentMember,
         });
         return { status: 200, body: page };
+      },
+    }),
+    defineOperation({
+      ...COMMON,
+      id: "findProjectMemberCandidate",
+      method: "GET",
+      path: "/v2/projects/{project_id}/member-candidates",
+      summary: "Find the user to give a role in a project",
+      description:
+        "By the whole e-mail address, in upper or lower case as for signing in. Parts of an address find nothing: admins of single projects are not shown who else is in the organisation.",
+      params: projectParams,
+      query: z.object({ email: emailAddress.toLowerCase().describe("The whole address.") }),
+      success: { 200: { description: "The user of the address, or an empty list.", schema: candidatesSchema } },
+      async handler({ params: { project_id }, query: { email }, principal: { org_id } }) {
+        await requireProject(db, org_id, project_id, "project");
+        const users = await db.org(org_id, (connection) => findUsersByName(connection, [email], project_id));
+        return { status: 200, body: { data: users.map(presentCandidate) } };
       },
     }),
     defineOperation({
@@ -161,4 +192,8 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
 function presentMember(grant: ProjectGrant): z.infer<typeof memberSchema> {
   const { project_id, project_name, user_id, email, role, created_at } = grant;
   return { project_id, project_name, user_id, email, role, created_at };
+}
+
+function presentCandidate({ user_id, email, project_role }: NamedUser): z.infer<typeof candidateSchema> {
+  return { user_id, email, role: project_role };
 }

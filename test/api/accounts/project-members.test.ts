@@ -197,6 +197,62 @@ describe("who sets roles in a project", () => {
   });
 });
 
+describe("who is to be given a role in a project", () => {
+  const find = (client: TestClient, email: string, of = project) =>
+    client.get(`/v2/projects/${of}/member-candidates`, { query: { email } });
+  const addressOf = async (id: string): Promise<string> => (await tenant.secret.get(`/v2/users/${id}`)).body.email;
+
+  it("is found by an admin of the project by the whole address, in upper and lower case", async () => {
+    const [boss, wanted] = [await person("member"), await person("viewer")];
+    await boss.grant("admin");
+    const email = await addressOf(wanted.id);
+    const found = { user_id: wanted.id, email, role: null };
+    for (const text of [email, email.toUpperCase()]) {
+      const { status: code, body } = await find(boss.client, text);
+      // Not the role in the organisation, and not whether the user is locked out.
+      expect([code, body]).toEqual([200, { data: [found] }]);
+    }
+    await wanted.grant("editor", project, boss.client);
+    await wanted.grant("viewer", other);
+    expect((await find(boss.client, email)).body.data).toEqual([{ ...found, role: "editor" }]);
+    expect((await find(tenant.secret, email, other)).body.data).toEqual([{ ...found, role: "viewer" }]);
+  });
+
+  it("is found neither by a part of the address nor by a pattern", async () => {
+    const { id } = await person("viewer");
+    const email = await addressOf(id);
+    const [name = "", host = ""] = email.split("@");
+    for (const text of [`nobody-${email}`, email.slice(1), `${name.slice(0, -1)}_@${host}`, `${email}e`, "e@st.test"])
+      expect([text, await find(tenant.secret, text)]).toMatchObject([text, { status: 200, body: { data: [] } }]);
+    for (const text of ["", "a", id, `%@${host}`, name, `${"a".repeat(320)}@${host}`])
+      expect([text, await status(find(tenant.secret, text))]).toEqual([text, 422]);
+    expect(await status(tenant.secret.get(`/v2/projects/${project}/member-candidates`))).toBe(422);
+  });
+
+  it("is nobody of another organisation, and is not for who sets no roles", async () => {
+    const stranger = await openTenant({ ...service(), ...api });
+    const theirs = await stranger.deploy(echo());
+    const { id } = await person("viewer");
+    const email = await addressOf(id);
+    expect((await find(stranger.secret, email, theirs)).body).toEqual({ data: [] });
+    expect(await status(find(stranger.secret, email))).toBe(404);
+    expect(await status(find(tenant.secret, email, uuidv7()))).toBe(404);
+    const reader = await person("member");
+    expect(await status(find(reader.client, email))).toBe(404);
+    for (const role of ["viewer", "editor"]) {
+      await reader.grant(role);
+      expect(await status(find(reader.client, email))).toBe(403);
+    }
+    await reader.grant("admin", other);
+    expect(await status(find(reader.client, email))).toBe(403);
+    expect(await status(find(tenant.public, email))).toBe(403);
+    const headers = { authorization: "" };
+    const query = { email };
+    const nobody = checkedClient(api).get(`/v2/projects/${project}/member-candidates`, { query, headers });
+    expect(await status(nobody)).toBe(401);
+  });
+});
+
 describe("requests about roles in projects", () => {
   it("refuse bad input, missing credentials, unknown ids and those of another organisation", async () => {
     const { id, path } = await person("member");

@@ -18,6 +18,7 @@ import { formTexts } from "../../parts/form-texts.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { FindMember } from "./find-member.tsx";
 import { RoleField, roleColumn, takeAwayColumn } from "./project-role-parts.tsx";
 
 /** Who was given a role in a project, and which; an admin of the project changes it. */
@@ -26,6 +27,11 @@ export function ProjectMembers({ projectId: project_id }: { readonly projectId: 
   const { data, error, isPending, refetch } = useQuery(projectMembersOptions(project_id));
   const set = useMemberChange(setProjectMember);
   const remove = useMemberChange(deleteProjectMember);
+  const isAdmin = useMay("admin");
+  // Whoever was given a role is not in the form of the next.
+  const [added, setAdded] = useState(0);
+  const add = (user_id: string, role: ProjectRole): void =>
+    set.mutate({ project_id, user_id, role }, { onSuccess: () => setAdded((count) => count + 1) });
   const fault = set.error ?? remove.error;
   if (isPending) return <Loading what="members" />;
   if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
@@ -71,16 +77,16 @@ export function ProjectMembers({ projectId: project_id }: { readonly projectId: 
           />
         </section>
       )}
-      <AddMember
-        isPending={set.isPending}
-        known={data.data.map(({ user_id }) => user_id)}
-        onAdd={(user_id, role, onSuccess) => set.mutate({ project_id, user_id, role }, { onSuccess })}
-      />
+      {isAdmin ? (
+        <AddMember key={added} isPending={set.isPending} known={data.data.map(({ user_id }) => user_id)} onAdd={add} />
+      ) : (
+        <FindMember key={added} projectId={project_id} isPending={set.isPending} onAdd={add} />
+      )}
     </>
   );
 }
 
-/** Admins of the organisation choose among its users; others do not see these, and are told the id. */
+/** Admins of the organisation choose among its users. */
 function AddMember({
   known,
   isPending,
@@ -88,43 +94,34 @@ function AddMember({
 }: {
   readonly known: readonly string[];
   readonly isPending: boolean;
-  readonly onAdd: (userId: string, role: ProjectRole, onSuccess: () => void) => void;
+  readonly onAdd: (userId: string, role: ProjectRole) => void;
 }): JSX.Element {
-  const isAdmin = useMay("admin");
-  const { data: users } = useQuery({ ...usersOptions, enabled: isAdmin });
-  const [form, setForm] = useState(0);
+  const { data: users } = useQuery(usersOptions);
   return (
     <form
-      key={form}
       className="panel stack"
       aria-labelledby="add-member"
       onSubmit={(event) => {
         event.preventDefault();
         const given = formTexts(event.currentTarget);
-        onAdd(given("user").trim(), given("role") as ProjectRole, () => setForm((count) => count + 1));
+        onAdd(given("user"), given("role") as ProjectRole);
       }}
     >
       <h2 id="add-member">Give somebody a role</h2>
       <div className="members-add">
-        {isAdmin ? (
-          <Field label="User">
-            {(control) => (
-              <select className="input" name="user" required {...control}>
-                {(users?.data ?? [])
-                  .filter(({ user_id }) => !known.includes(user_id))
-                  .map(({ user_id, email }) => (
-                    <option key={user_id} value={user_id}>
-                      {email}
-                    </option>
-                  ))}
-              </select>
-            )}
-          </Field>
-        ) : (
-          <Field label="User id" hint="Users find their own in Settings.">
-            {(control) => <input className="input mono" name="user" required autoComplete="off" {...control} />}
-          </Field>
-        )}
+        <Field label="User">
+          {(control) => (
+            <select className="input" name="user" required {...control}>
+              {(users?.data ?? [])
+                .filter(({ user_id }) => !known.includes(user_id))
+                .map(({ user_id, email }) => (
+                  <option key={user_id} value={user_id}>
+                    {email}
+                  </option>
+                ))}
+            </select>
+          )}
+        </Field>
         <RoleField />
       </div>
       <div className="row">
