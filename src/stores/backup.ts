@@ -30,12 +30,12 @@ export interface Snapshot {
   blobKeys(): AsyncIterable<Buffer>;
 }
 
-/** Our tables, in the schema that is first in the search path, without what `migrate` writes itself. */
+/** Our tables, in the schema that is first in the search path, without what `migrate` writes itself. One in partitions is one table. */
 const TABLES = `
   select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
   where c.relnamespace = (select relnamespace from pg_class where oid = to_regclass('runs'))
-    and c.relkind = 'r' and c.relname <> 'migrations'
+    and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'migrations'
   group by c.relname order by c.relname`;
 
 /** Lets `work` read all tables as of one moment, while others change them. System only. */
@@ -59,7 +59,7 @@ export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) =>
       sequences: Object.fromEntries(sequences.map(({ name, last }) => [name, Number(last)])),
       master_keys: await masterKeyIds(db),
       tables,
-      rows: (table) => copyOut(client, `copy ${columnsOf(table)} to stdout`),
+      rows: (table) => copyOut(client, `copy (select ${listed(table)} from ${quoted(table.name)}) to stdout`),
       async *blobKeys() {
         for (const column of BLOB_COLUMNS) yield* copyOut(client, `copy (${keysIn(column)}) to stdout`);
       },
@@ -111,7 +111,7 @@ export async function fillTables(
 async function referencesOf(db: Db): Promise<Array<{ readonly drop: string; readonly add: string }>> {
   const rows = await db.query<{ table: string; name: string; definition: string }>(
     `select conrelid::regclass::text as "table", conname as name, pg_get_constraintdef(oid) as definition from pg_constraint
-      where contype = 'f' and connamespace = (select relnamespace from pg_class where oid = to_regclass('runs'))`,
+      where contype = 'f' and conparentid = 0 and connamespace = (select relnamespace from pg_class where oid = to_regclass('runs'))`,
   );
   return rows.map(({ table, name, definition }) => ({
     drop: `alter table ${table} drop constraint ${quoted(name)}`,
@@ -119,8 +119,12 @@ async function referencesOf(db: Db): Promise<Array<{ readonly drop: string; read
   }));
 }
 
-function columnsOf({ name, columns }: TableColumns): string {
-  return `${quoted(name)} (${columns.map(quoted).join(", ")})`;
+function columnsOf(table: TableColumns): string {
+  return `${quoted(table.name)} (${listed(table)})`;
+}
+
+function listed({ columns }: TableColumns): string {
+  return columns.map(quoted).join(", ");
 }
 
 /** A connection without time limits: a table may take hours. What has not been committed when `work` ends is undone. */

@@ -107,13 +107,21 @@ export async function keepOfOpenRuns(db: Db, marginMs: number): Promise<void> {
   );
 }
 
-/** Length of a table, in blocks. */
-export async function blocksOf(db: Db, { table }: BlobColumn): Promise<number> {
-  const rows = await db.query<{ blocks: number }>(
-    `select (pg_relation_size($1::regclass) / current_setting('block_size')::int)::int as blocks`,
-    [table],
+/** A part of what has a column, with its length in blocks: the table itself, or one of its partitions. */
+export interface ColumnPart extends BlobColumn {
+  readonly blocks: number;
+}
+
+/** The parts of what has a column. Until the transaction ends none of them is removed. */
+export async function partsOf(db: Db, { table, column }: BlobColumn): Promise<ColumnPart[]> {
+  await db.query(`lock table ${table} in access share mode`);
+  return db.query<ColumnPart>(
+    `select c.oid::regclass::text as "table", $2::text as "column",
+        (pg_relation_size(c.oid) / current_setting('block_size')::int)::int as blocks
+      from pg_class c where c.relkind = 'r' and (c.oid = $1::regclass or c.oid in (
+        select relid from pg_partition_tree($1::regclass)))`,
+    [table, column],
   );
-  return rows[0]?.blocks ?? 0;
 }
 
 /** Sets aside what a column refers to, in `count` blocks of its table from `first` on; without `count`, to its end. */

@@ -63,7 +63,7 @@ async function emptyDatabase(): Promise<string> {
 async function contents(url: string): Promise<Record<string, string>> {
   return withRows(url, async (client) => {
     const { rows } = await client.query<{ name: string }>(
-      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> 'migrations' order by 1",
+      "select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'migrations' order by 1",
     );
     const all: Record<string, string> = {};
     for (const { name } of rows) {

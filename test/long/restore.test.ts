@@ -40,7 +40,7 @@ function access(database: Database): Promise<unknown[]> {
          (select jsonb_agg(to_jsonb(p) - 'schemaname' order by policyname) from pg_policies p where p.tablename = c.relname) as policies,
          (select array_agg(r.rolname || ' ' || a.privilege_type order by 1)
           from aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee where r.rolname like 'millrace\\_%') as grants
-       from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' order by 1`,
+       from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') order by 1`,
     ),
   );
 }

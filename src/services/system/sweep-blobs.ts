@@ -3,10 +3,10 @@ import type { Database, Db } from "../../stores/db.ts";
 import {
   addBlobs,
   BLOB_COLUMNS,
-  blocksOf,
   inOneState,
   keepOfOpenRuns,
   keepReferenced,
+  partsOf,
   takeUnreferenced,
   withComparison,
 } from "../../stores/blob-sweep.ts";
@@ -71,9 +71,10 @@ export async function removeUnreferenced(
 
 async function keepAllReferenced(db: Db, blocksAtOnce: number): Promise<void> {
   for (const column of BLOB_COLUMNS) {
-    const blocks = await blocksOf(db, column);
-    for (let first = 0; first < blocks; first += blocksAtOnce) {
-      await keepReferenced(db, column, first, first + blocksAtOnce < blocks ? blocksAtOnce : undefined);
+    for (const part of await partsOf(db, column)) {
+      for (let first = 0; first < part.blocks; first += blocksAtOnce) {
+        await keepReferenced(db, part, first, first + blocksAtOnce < part.blocks ? blocksAtOnce : undefined);
+      }
     }
   }
 }
