@@ -19,6 +19,7 @@ import { purgeTurns } from "../stores/models/conversations.ts";
 import { purgeReservations } from "../stores/models/spending.ts";
 import { purgeNodePlaces } from "../stores/node-places.ts";
 import { purgeRunJobs } from "../stores/runs/run-jobs.ts";
+import { dropPartition, makePartition } from "../stores/runs/run-partitions.ts";
 import { purgeRuns } from "../stores/runs/run-retention.ts";
 import { MIN_BLOB_AGE_MS, sweepBlobs } from "./system/sweep-blobs.ts";
 import { periodically } from "../platform/periodically.ts";
@@ -36,6 +37,8 @@ const RUNS_AT_ONCE = 100;
 /** Longer than a reader's break from the stream of a run's events. */
 const DELTA_RETENTION_MS = 600_000;
 const SWEEP_EVERY_MS = 86_400_000;
+/** Not the name that it had before there were partitions: processes of then may still claim that, and do not look into them. */
+const BLOB_SWEEP = "sweep of unreferenced blobs";
 
 export interface HousekeepingOptions {
   /** How often it is done (ms); every five minutes at least. */
@@ -99,11 +102,14 @@ export function startHousekeeping(
         RUNS_AT_ONCE,
       );
       const kept = runRetentionDays ?? null;
+      while (await db.system((connection) => makePartition(connection, kept)));
+      // Ahead of the runs: removed with their rows, these would take the longest.
+      while (await db.system((connection) => dropPartition(connection, kept)));
       await inBatches(() => db.system((connection) => purgeRuns(connection, kept, RUNS_AT_ONCE)), RUNS_AT_ONCE);
       await inBatches(() => db.system((connection) => purgeTurns(connection, kept, BATCH)));
       if (auditRetentionDays !== undefined)
         await inBatches(() => db.system((connection) => purgeAuditEntries(connection, auditRetentionDays, BATCH)));
-      if (await db.system((connection) => claimJob(connection, "sweep of blobs", SWEEP_EVERY_MS))) {
+      if (await db.system((connection) => claimJob(connection, BLOB_SWEEP, SWEEP_EVERY_MS))) {
         onSwept(await sweepBlobs({ db, blobs }, new Date(Date.now() - MIN_BLOB_AGE_MS)));
       }
     },

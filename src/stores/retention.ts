@@ -49,9 +49,10 @@ export async function setRetention(db: Db, projectId: string | null, runDays: nu
 
 /**
  * SQL of the projects whose runs are not kept for ever, with the days that count: the fewest of those set for the installation
- * ($1), the organisation and the project.
+ * ($1), the organisation and the project, and whether the latter two have set them.
  */
-export const KEPT_FOR = `select p.org_id, p.project_id, least($1::int, o.run_days, q.run_days) as days
+export const KEPT_FOR = `select p.org_id, p.project_id, least($1::int, o.run_days, q.run_days) as days,
+    coalesce(least(o.run_days, q.run_days) <= coalesce($1::int, least(o.run_days, q.run_days)), false) as by_policy
   from projects p
   left join retention_policies o on o.org_id = p.org_id and o.project_id is null
   left join retention_policies q on q.org_id = p.org_id and q.project_id = p.project_id

@@ -163,7 +163,7 @@ async function tablesWith(texts: readonly string[]): Promise<string[]> {
   try {
     return await database.system(async (db) => {
       const tables = await db.query<{ name: string }>(
-        "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace",
+        "select relname as name from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace",
       );
       expect(tables.length).toBeGreaterThan(50);
       const found: string[] = [];

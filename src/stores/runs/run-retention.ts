@@ -2,10 +2,16 @@ import type { Db } from "../db.ts";
 import { KEPT_FOR } from "../retention.ts";
 import { OPEN, TERMINAL } from "../states.ts";
 
+/** SQL: no sub-run of run `r` is open, and no open run resumes it and uses its values. */
+const UNUSED = `not exists (select from runs o where o.state in (${OPEN}) and o.parent_run_id = r.run_id)
+  and not exists (select from runs o where o.state in (${OPEN})
+    and o.resumed_from is not null and o.resumed_from ->> 'run_id' = r.run_id::text)`;
+
 /**
  * Removes up to `limit` ended runs whose days have passed, organisations in turn, with all that is recorded of them. `days`: of
  * the installation; null: for ever. A run stays while a sub-run of it is open, and while an open run resumes it and uses its
- * values. Answers how many were removed. The sweep removes their blobs.
+ * values. Where the installation's days count alone, it also stays until the partition of its records has been removed, or should
+ * have been. Answers how many were removed. The sweep removes their blobs.
  */
 export async function purgeRuns(db: Db, days: number | null, limit: number): Promise<number> {
   const rows = await db.query(
@@ -17,17 +23,33 @@ export async function purgeRuns(db: Db, days: number | null, limit: number): Pro
           from kept k cross join lateral (
             select r.run_id, r.finished_at from runs r
             where r.project_id = k.project_id and r.state in (${TERMINAL})
-              and r.finished_at < now() - make_interval(days => k.days)
-              and not exists (select from runs o where o.state in (${OPEN})
-                and o.parent_run_id = r.run_id)
-              and not exists (select from runs o where o.state in (${OPEN})
-                and o.resumed_from is not null and o.resumed_from ->> 'run_id' = r.run_id::text)
+              and r.finished_at < case when k.by_policy then now() - make_interval(days => k.days)
+                else (select run_rows_wait_from($1::int)) end
+              and ${UNUSED}
             order by r.finished_at limit $2::int
           ) as r
         )
         delete from runs where run_id in (
           select run_id from runs where run_id in (select run_id from due order by place, run_id limit $2::int)
           for update skip locked
+        ) returning run_id`,
+    },
+    [days, limit],
+  );
+  if (days === null || rows.length === limit) return rows.length;
+  return rows.length + (await purgeBare(db, days, limit - rows.length));
+}
+
+/** Removes up to `limit` runs that ended after the time of the partition that their records were removed with, once they are due. */
+async function purgeBare(db: Db, days: number, limit: number): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "purge_bare_runs",
+      text: `delete from runs where run_id in (
+          select r.run_id from runs r
+          where r.run_id < (select first_run_id(run_rows_wait_from($1::int))) and r.state in (${TERMINAL})
+            and r.finished_at < now() - make_interval(days => $1::int) and ${UNUSED}
+          order by r.run_id limit $2::int for update skip locked
         ) returning run_id`,
     },
     [days, limit],

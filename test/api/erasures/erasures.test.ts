@@ -182,7 +182,7 @@ async function placesOf(texts: readonly string[], otherOrg: string): Promise<str
   return mine.withDatabase((database) =>
     database.system(async (db) => {
       const tables = await db.query<{ name: string }>(
-        "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace",
+        "select relname as name from pg_class where relkind in ('r', 'p') and not relispartition and relnamespace = 'public'::regnamespace",
       );
       expect(tables.length).toBeGreaterThan(60);
       const found: string[] = [];
