@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, inject, it, onTestFinished } from "vitest"
 import { buildTenant, putSubscription } from "../stores/rows.ts";
 import { createSecretBox } from "../../src/platform/secrets/seal.ts";
 import { sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
+import { firstIdOf } from "../../src/domain/uuid.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { migrate } from "../../src/stores/migrate.ts";
 import { MIGRATIONS } from "../support/own-postgres.ts";
@@ -95,6 +96,31 @@ it("counts schedules that Temporal has lost", async () => {
     expect(await found()).toMatchObject({ state: "ok" });
   } finally {
     await database.close();
+    await clone.drop();
+  }
+});
+
+it("says until when there are partitions, where no worker makes the next", async () => {
+  const clone = await cloneDatabase();
+  const found = async () =>
+    (await doctor({ DATABASE_URL: clone.url })).report.findings.find(({ part }) => part === "Partitions");
+  try {
+    expect(await found()).toMatchObject({ state: "ok", text: expect.stringMatching(/^there until \d{4}-\d\d-\d\d$/) });
+    await administer(clone.url, "alter table agent_steps detach partition agent_steps_first");
+    await administer(
+      clone.url,
+      `create table agent_steps_now partition of agent_steps for values
+        from ('00000000-0000-0000-0000-000000000000') to ('${firstIdOf(Date.now() + 10 * 86_400_000)}')`,
+    );
+    const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
+    expect(await found()).toMatchObject({ state: "warning", text: expect.stringContaining(`until ${day}`) });
+    await administer(clone.url, "drop table agent_steps_now");
+    expect(await found()).toMatchObject({
+      state: "warning",
+      text: "those of the records of runs are missing",
+      advice: expect.stringContaining("Start a worker"),
+    });
+  } finally {
     await clone.drop();
   }
 });

@@ -7,6 +7,7 @@ import { ok, problem, warning } from "./checks/finding.ts";
 import type { Finding } from "./checks/finding.ts";
 import { builds } from "./checks/builds.ts";
 import { masterKey } from "./checks/master-key.ts";
+import { partitions } from "./checks/partitions.ts";
 import { clock, postgres, roles, schema } from "./checks/postgres.ts";
 import { replica } from "./checks/replica.ts";
 import { schedules, temporal } from "./checks/temporal.ts";
@@ -31,7 +32,7 @@ export async function examine(config: Config, migrationsDir: string): Promise<Fi
       const standby = openDoctorDatabase(config, config.DATABASE_REPLICA_URL);
       findings.push(await replica(config, db, standby).finally(() => standby.close()));
     }
-    if (there) findings.push(...(await stuckRuns(db)));
+    if (there) findings.push(...(await partitions(db)), ...(await stuckRuns(db)));
     findings.push(await blobs(config));
     return [...findings, await masterKey(config, there ? db : undefined)];
   } finally {
