@@ -1,5 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { flow, nested } from "../engine/support.ts";
 import { expectNoFaults, signedIn } from "../web/support/console.ts";
@@ -9,24 +11,36 @@ import { openOwnConsole } from "../web/support/own-console.ts";
 const MINUTES = Number(process.env["MILLRACE_WATCH_MINUTES"] ?? 10);
 const SAMPLES = 12;
 const MB = 1_000_000;
+/** What the model writes in each round: were the texts kept, those of four minutes would be more than what may be added. */
+const PIECES = Array.from({ length: 20 }, (_, at) => `${at} `.repeat(2000));
 
 let browser: Browser;
 let close: () => Promise<void>;
 let tenant: ApiTenant;
+let stub: ModelStub;
 beforeAll(async () => {
-  ({ browser, close, tenant } = await openOwnConsole());
+  [{ browser, close, tenant }, stub] = await Promise.all([openOwnConsole(), startModelStub()]);
 }, 600_000);
 afterEach(expectNoFaults);
-afterAll(() => close?.());
+afterAll(() => Promise.all([close?.(), stub?.close()]));
 
-/** Goes on for longer than it is looked at, with a node that begins and one that ends every other second. */
-const endless = () => {
+/** Goes on for longer than it is looked at: in every other second a wait, and a model that writes a long text piece by piece. */
+const endless = async () => {
+  stub.answer(() => ({ text: PIECES, pauseMs: 20 }));
+  const { body: connection } = await tenant.secret.post("/v2/connections", {
+    name: "stub",
+    provider_id: "openai_compatible",
+    scheme: "api_key",
+    credential: { api_key: "sk-planted", base_url: `${stub.url}/v1` },
+  });
+  const config = { model: "m", connection_id: connection.connection_id, prompt: "Write" };
   const inner = nested(
     [
-      { id: "delay-0", type: "delay", config: { seconds: 2 } },
+      { id: "delay-0", type: "delay", config: { seconds: 1 } },
+      { id: "llm-0", type: "llm", config },
       { id: "o", type: "output", config: { value: "round" } },
     ],
-    ["delay-0>o"],
+    ["delay-0>llm-0", "llm-0>o"],
   );
   const rounds = MINUTES * 30 + 60;
   return flow(
@@ -40,7 +54,7 @@ const endless = () => {
 
 describe("a run that is looked at", () => {
   it(`takes no more memory after ${MINUTES} minutes than at the beginning`, async () => {
-    const project_id = await tenant.deploy(endless());
+    const project_id = await tenant.deploy(await endless());
     const { status, body } = await tenant.secret.post("/v2/runs", { project_id, inputs: {} });
     expect(status, JSON.stringify(body)).toBe(201);
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${body.run_id}`);
@@ -72,6 +86,7 @@ describe("a run that is looked at", () => {
       middle(of, samples.slice(-third)) - middle(of, samples.slice(0, third));
     // The run itself grows by a few kilobytes: its nodes are more.
     expect(run.nodes.length).toBeGreaterThan(MINUTES * 20);
+    expect(stub.calls.length).toBeGreaterThan(MINUTES * 10);
     expect(grown("heap")).toBeLessThan(3 * MB);
     expect(grown("elements")).toBeLessThan(2000);
     expect(grown("listeners")).toBeLessThan(200);
