@@ -74,6 +74,8 @@ export function useRunsInPlace(filters: RunFilters, runs: readonly Run[]): void 
   useQueries({
     queries: parts.map((run_id) => ({
       queryKey: ["runs", "named", run_id],
+      // Whenever one of them ends the others are asked for by another key: nobody comes back to this one.
+      gcTime: 0,
       refetchInterval: POLL_MS,
       queryFn: async () => {
         const page = await unwrap(api.GET("/v2/runs", { params: { query: { run_id, page_size: NAMED } } }));
