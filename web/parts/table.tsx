@@ -72,7 +72,10 @@ export function useRowKeys<E extends HTMLElement>(): React.RefObject<E | null> {
       if (step === 0) return;
       const all = body.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [];
       const links = [...all].filter((link) => link.checkVisibility());
-      const at = links.findIndex((link) => link === document.activeElement);
+      const { activeElement } = document;
+      const own = links.findIndex((link) => link === activeElement);
+      // Also from what else is in a row, such as the button that copies an id.
+      const at = own === -1 ? links.findIndex((link) => link.closest("tr")?.contains(activeElement)) : own;
       const next = links[at === -1 ? 0 : Math.min(Math.max(at + step, 0), links.length - 1)];
       next?.focus();
       next?.scrollIntoView({ block: "nearest" });

@@ -8,6 +8,7 @@ import { links } from "../links.ts";
 import { Boundary } from "../parts/boundary.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { IconName } from "../parts/icons.tsx";
+import { useKeptFocus } from "../parts/kept-focus.ts";
 import { Loading } from "../parts/states.tsx";
 import { useRowKeys } from "../parts/table.tsx";
 import { Mark } from "./brand.tsx";
@@ -33,6 +34,7 @@ export function Frame(): JSX.Element {
   const [overlay, setOverlay] = useState<"palette" | "help" | null>(null);
   const { pathname } = useLocation();
   useShortcuts(setOverlay);
+  useKeptFocus();
   const rows = useRowKeys<HTMLElement>();
   const close = (): void => setOverlay(null);
   return (

@@ -1,0 +1,268 @@
+import { randomUUID } from "node:crypto";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { startModelStub } from "../../src/dev/model-stub.ts";
+import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { asking } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import { address, signedIn } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
+
+useConsole();
+let stub: ModelStub;
+beforeAll(async () => {
+  stub = await startModelStub();
+});
+afterAll(() => stub.close());
+
+const hasFocus = (locator: Locator): Promise<boolean> =>
+  locator.evaluate((element) => element === element.ownerDocument.activeElement);
+const focusComes = async (locator: Locator): Promise<void> => {
+  await expect.poll(() => hasFocus(locator)).toBe(true);
+};
+
+/** Goes there as somebody without a mouse does. */
+async function tabTo(page: Page, locator: Locator, key: "Tab" | "Shift+Tab" = "Tab"): Promise<void> {
+  await locator.waitFor();
+  for (let steps = 0; steps < 80 && !(await hasFocus(locator)); steps++) await page.keyboard.press(key);
+  expect(await hasFocus(locator), `${key} comes to it`).toBe(true);
+}
+
+async function connect(name: string, url = stub.url): Promise<string> {
+  const { body } = await tenant.secret.post("/v2/connections", {
+    name,
+    provider_id: "openai_compatible",
+    scheme: "api_key",
+    credential: { api_key: "sk-planted", base_url: `${url}/v1` },
+  });
+  return body.connection_id;
+}
+
+describe("the page of usage, without a mouse", () => {
+  it("is filtered, gone through by j and k, and left to the runs of a project", async () => {
+    const connection_id = await connect(randomUUID());
+    for (const model of ["keys-one", "keys-two"]) {
+      const nodes = [
+        { id: "in-0", type: "input" },
+        { id: "llm-0", type: "llm", config: { model, connection_id, prompt: "Hi" } },
+        { id: "out-0", type: "output" },
+      ];
+      const project_id = await tenant.deploy(flow(nodes, ["in-0>llm-0", "llm-0>out-0"]));
+      await tenant.secret.patch(`/v2/projects/${project_id}`, { name: `Asks ${model}` });
+      await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" }, mode: "sync" });
+    }
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/usage");
+    const model = page.getByRole("combobox", { name: "Model" });
+    const table = (by: string): Locator => page.getByRole("region", { name: `Usage by ${by}`, exact: true });
+    await table("day (UTC)").waitFor();
+    // Each table can be scrolled by the arrow keys.
+    for (const by of ["model", "project", "day (UTC)"]) await tabTo(page, table(by));
+    await page.keyboard.press("/");
+    await focusComes(model);
+    await page.keyboard.press("Tab");
+    await focusComes(page.getByRole("combobox", { name: "How far back" }));
+    await page.keyboard.press("ArrowDown");
+    await page.waitForURL(address(tenant, "/usage?hours=168"));
+    await tabTo(page, table("model").getByRole("link").first());
+    await page.keyboard.press("j");
+    await focusComes(table("model").getByRole("link").nth(1));
+    await page.keyboard.press("j");
+    await focusComes(table("project").getByRole("link").first());
+    await page.keyboard.press("k");
+    const chosen = (await table("model").getByRole("link").nth(1).innerText()).trim();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(address(tenant, `/usage?hours=168&model=${chosen}`));
+    // The list that the link was in has gone.
+    const left = table("project").getByRole("link");
+    await left.getByText(`Asks ${chosen}`).waitFor();
+    expect(await left.count()).toBe(1);
+    expect(await page.evaluate<boolean>("document.activeElement.closest('#content') !== null")).toBe(true);
+    await page.keyboard.press("Escape");
+    await tabTo(page, left);
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/runs\?project_id=/);
+    await focusComes(page.getByRole("heading", { name: "Runs", exact: true }));
+    await context.close();
+  });
+});
+
+describe("the page of connections, without a mouse", () => {
+  const check = (page: Page, name: string): Locator => page.getByRole("button", { name: `Check ${name}`, exact: true });
+
+  it("keeps the focus on a connection that is checked, and goes on from there", async () => {
+    const names = [1, 2, 3].map((at) => `keys ${at} ${randomUUID()}`);
+    for (const name of names) await connect(name);
+    const { page, context } = await signedIn(browser, tenant, "editor", "/connections");
+    const rows = page.locator("#content [data-row]");
+    await check(page, names[2] ?? "").waitFor();
+    await tabTo(page, rows.nth(1));
+    let answer = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    await page.route(/\/check$/, async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.keyboard.press("Enter");
+    // As long as the request is under way the button can do nothing, and a browser takes the focus from it.
+    await expect.poll(() => rows.nth(1).isDisabled()).toBe(true);
+    await expect.poll(() => page.evaluate<string>("document.activeElement.tagName")).toBe("BODY");
+    answer();
+    await expect.poll(() => rows.nth(1).isDisabled()).toBe(false);
+    await focusComes(rows.nth(1));
+    await page.keyboard.press("j");
+    await focusComes(rows.nth(2));
+    await tabTo(page, page.getByRole("row").nth(2).getByRole("button").first(), "Shift+Tab");
+    expect(await rows.nth(1).evaluate((row) => row.closest("tr")?.contains(row.ownerDocument.activeElement))).toBe(
+      true,
+    );
+    await page.keyboard.press("j");
+    await focusComes(rows.nth(2));
+    await page.keyboard.press("k");
+    await focusComes(rows.nth(1));
+    await context.close();
+  });
+
+  it("puts the focus on the next one where what was checked leaves the list", async () => {
+    // At first nothing can be said of the key.
+    const upstream = await startHttpTarget();
+    upstream.on("/v1/models", (_, response) => {
+      response.writeHead(404).end();
+    });
+    for (const at of [1, 2, 3]) await connect(`leaves ${at} ${randomUUID()}`, upstream.url);
+    upstream.on("/v1/models", (_, response) => {
+      response.writeHead(200, { "content-type": "application/json" }).end('{"data":[]}');
+    });
+    const { page, context } = await signedIn(browser, tenant, "editor", "/connections");
+    const rows = page.locator("#content [data-row]");
+    await rows.first().waitFor();
+    await page.keyboard.press("/");
+    const state = page.getByRole("combobox", { name: "State" });
+    await focusComes(state);
+    await page.keyboard.type("Not");
+    await page.waitForURL(address(tenant, "/connections?status=unverified"));
+    await expect.poll(() => page.getByRole("region", { name: "Connections" }).count()).toBe(1);
+    const names = (): Promise<Array<string | null>> =>
+      rows.evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));
+    const before = await names();
+    expect(before.length).toBeGreaterThan(2);
+    await tabTo(page, rows.nth(1));
+    await page.keyboard.press("Enter");
+    await expect.poll(names).toEqual(before.filter((_, at) => at !== 1));
+    await focusComes(rows.nth(1));
+    await page.keyboard.press("k");
+    await focusComes(rows.nth(0));
+    await context.close();
+    await upstream.close();
+  });
+});
+
+describe("the members of a project, without a mouse", () => {
+  async function guests(mark: string): Promise<string[]> {
+    const emails = ["a", "b", "c"].map((name) => `${name}-${mark}@example.test`);
+    for (const email of emails)
+      await tenant.secret.post("/v2/users", { email, password: "a long enough password", role: "member" });
+    return emails;
+  }
+  const rolesIn = async (project_id: string): Promise<Record<string, string>> =>
+    Object.fromEntries(
+      (await tenant.secret.get(`/v2/projects/${project_id}/members`)).body.data.map(
+        ({ email, role }: Record<string, string>) => [email, role],
+      ),
+    );
+
+  it("are given a role, another one, and none; the focus stays where the work goes on", async () => {
+    const project_id = await tenant.deploy(asking());
+    const emails = await guests(randomUUID());
+    const [first = "", second = "", third = ""] = emails;
+    const { page, context } = await signedIn(browser, tenant, "admin", `/access?tab=members&project=${project_id}`);
+    const user = page.getByLabel("User", { exact: true });
+    for (const [at, email] of emails.entries()) {
+      await tabTo(page, user);
+      await page.keyboard.type(email);
+      await page.keyboard.press("Tab");
+      await focusComes(page.getByLabel("Role", { exact: true }));
+      if (at === 1) await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("Tab");
+      await page.keyboard.press("Enter");
+      await page.getByLabel(`Role of ${email}`, { exact: true }).waitFor();
+      // The form is empty again, for the next one.
+      await focusComes(user);
+    }
+    expect(await rolesIn(project_id)).toEqual({ [first]: "viewer", [second]: "editor", [third]: "viewer" });
+
+    const role = page.getByLabel(`Role of ${first}`, { exact: true });
+    await tabTo(page, role, "Shift+Tab");
+    await page.keyboard.press("ArrowDown");
+    const apply = page.getByRole("button", { name: "Make editor" });
+    await page.keyboard.press("Tab");
+    await focusComes(apply);
+    await page.keyboard.press("Enter");
+    await apply.waitFor({ state: "detached" });
+    await focusComes(role);
+    expect((await rolesIn(project_id))[first]).toBe("editor");
+
+    const takeAway = (email: string): Locator =>
+      page.getByRole("button", { name: `Take away the role of ${email}`, exact: true });
+    const rows = page.locator("#content [data-row]");
+    const order = await rows.evaluateAll((all) => all.map((each) => each.getAttribute("aria-label") ?? ""));
+    const [one = "", two = "", three = ""] = order.map((label) => label.replace("Take away the role of ", ""));
+    await tabTo(page, takeAway(two));
+    await page.keyboard.press("Enter");
+    await takeAway(two).waitFor({ state: "detached" });
+    await focusComes(takeAway(three));
+    await page.keyboard.press("Enter");
+    await takeAway(three).waitFor({ state: "detached" });
+    await focusComes(takeAway(one));
+    await page.keyboard.press("Enter");
+    await page.getByText("Nobody has a role in this project yet").waitFor();
+    await focusComes(user);
+    expect(await rolesIn(project_id)).toEqual({});
+    await context.close();
+  });
+
+  it("are set in a dialog too, which keeps the focus and gives it back at Escape", async () => {
+    const project_id = await tenant.deploy(asking());
+    const name = `keys ${randomUUID()}`;
+    await tenant.secret.patch(`/v2/projects/${project_id}`, { name });
+    const [email = ""] = await guests(randomUUID());
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    const row = page.locator("tbody tr").filter({ hasText: email });
+    const open = row.getByRole("button", { name: "Projects…" });
+    await tabTo(page, open);
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    const project = dialog.getByLabel("Project", { exact: true });
+    await tabTo(page, project);
+    await page.keyboard.type(name);
+    await tabTo(page, dialog.getByRole("button", { name: "Add", exact: true }));
+    await page.keyboard.press("Enter");
+    const remove = dialog.getByRole("button", { name: `Take away the role in ${name}` });
+    await remove.waitFor();
+    expect(await rolesIn(project_id)).toEqual({ [email]: "viewer" });
+    // All the way round, in both directions: nothing of the page behind it.
+    for (const key of ["Tab", "Shift+Tab"])
+      for (let steps = 0; steps < 15; steps++) {
+        await page.keyboard.press(key);
+        expect(await page.evaluate<boolean>("document.activeElement.matches('body, dialog, dialog *')")).toBe(true);
+      }
+    await tabTo(page, remove);
+    await page.keyboard.press("Enter");
+    await remove.waitFor({ state: "detached" });
+    await focusComes(project);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await focusComes(open);
+    expect(await rolesIn(project_id)).toEqual({});
+
+    const lock = row.getByRole("button", { name: "Lock out…" });
+    await tabTo(page, lock);
+    await page.keyboard.press("Enter");
+    await focusComes(dialog.getByRole("button", { name: "Keep it as it is" }));
+    await page.keyboard.press("Escape");
+    await focusComes(lock);
+    await context.close();
+  });
+});

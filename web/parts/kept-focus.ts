@@ -1,0 +1,77 @@
+import { useEffect } from "react";
+
+/** Where an element stood: what was around it, from the inmost on, and in which child of that it was. */
+type Place = ReadonlyArray<readonly [around: Element, at: number]>;
+
+const ROW = "[data-row]";
+const FOCUSABLE = "a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex='0']";
+
+/**
+ * Keeps the focus where somebody works in a table or a form. A browser takes it from what is disabled while a request is under way, and
+ * from what is gone afterwards, such as the row that was deleted: the next key would begin at the top of the page.
+ */
+export function useKeptFocus(): void {
+  useEffect(() => {
+    let kept: HTMLElement | undefined;
+    let place: Place = [];
+    let page = "";
+    const isLost = (): boolean => document.activeElement === null || document.activeElement === document.body;
+
+    const note = ({ target }: FocusEvent): void => {
+      kept = target instanceof HTMLElement && target.closest("td, form") !== null ? target : undefined;
+      place = kept ? placeOf(kept) : [];
+      page = location.pathname;
+    };
+    // Somebody who clicks beside everything wants no focus. What was disabled or removed is told the same way.
+    const release = ({ target }: FocusEvent): void => {
+      setTimeout(() => {
+        if (kept === target && kept?.isConnected === true && !kept.matches(":disabled") && isLost()) kept = undefined;
+      });
+    };
+    const restore = (): void => {
+      if (kept === undefined) return;
+      // Another page has a beginning of its own.
+      if (location.pathname !== page) kept = undefined;
+      else if (!isLost()) place = kept.isConnected ? placeOf(kept) : place;
+      else if (!kept.isConnected) nearest(place)?.focus({ preventScroll: true });
+      else if (!kept.matches(":disabled")) kept.focus({ preventScroll: true });
+    };
+
+    const observer = new MutationObserver(restore);
+    observer.observe(document.body, { subtree: true, childList: true, attributeFilter: ["disabled"] });
+    document.addEventListener("focusin", note);
+    document.addEventListener("focusout", release);
+    return () => {
+      observer.disconnect();
+      document.removeEventListener("focusin", note);
+      document.removeEventListener("focusout", release);
+    };
+  }, []);
+}
+
+function placeOf(element: Element): Place {
+  const place: Array<readonly [Element, number]> = [];
+  for (let at: Element = element; at.parentElement && at.id !== "content"; at = at.parentElement)
+    place.push([at.parentElement, [...at.parentElement.children].indexOf(at)]);
+  return place;
+}
+
+/** What stands there now, or beside it; nothing yet where all rows are disabled: they are until the request has ended. */
+function nearest(place: Place): HTMLElement | undefined {
+  for (const [around, at] of place) {
+    if (!around.isConnected) continue;
+    const children = [...around.children];
+    let isWaiting = false;
+    for (const child of [...children.slice(at), ...children.slice(0, at).toReversed()]) {
+      const rows = [...child.querySelectorAll<HTMLElement>(ROW)];
+      const row = rows.find((each) => !each.matches(":disabled") && each.checkVisibility());
+      if (row) return row;
+      isWaiting ||= rows.length > 0;
+      const found = child.matches(FOCUSABLE) ? child : child.querySelector(FOCUSABLE);
+      if (!isWaiting && found instanceof HTMLElement && found.checkVisibility()) return found;
+    }
+    if (isWaiting) return undefined;
+    if (around instanceof HTMLElement && around.id === "content") return around;
+  }
+  return undefined;
+}
