@@ -29,6 +29,9 @@ import { callHeaders } from "../platform/fetch/own-calls.ts";
 import { createRunObserver } from "../services/runs/run-observer.ts";
 import { createRunTraces, NO_TRACES } from "../services/runs/run-traces.ts";
 import { createStartInputs } from "../services/runs/start-inputs.ts";
+import { reasonOf } from "../services/system/checks/finding.ts";
+import { adviceOn } from "../services/system/checks/postgres.ts";
+import type { DatabaseSetting } from "../services/system/checks/postgres.ts";
 import { assertSchema } from "../services/system/check-schema.ts";
 import { createReplicaReads, readsOf } from "../services/system/reads.ts";
 import type { Reads } from "../services/system/reads.ts";
@@ -55,7 +58,7 @@ export async function openProcess(service: "api" | "worker") {
     onError: (err) => logger.warn({ err }, "database connection"),
   });
   shutdown.add("database", () => db.close());
-  await refuseUnfit(db);
+  await refuseUnfit(db, "DATABASE_URL");
   const reads = service === "api" ? await openReads(config, db, { metrics, logger, shutdown }) : readsOf(db);
   const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
   shutdown.add("run feed", () => feed.close());
@@ -134,7 +137,7 @@ async function openReads(
     onError: (err) => logger.warn({ err }, "connection to the replica"),
   });
   shutdown.add("replica", () => replica.close());
-  await refuseUnfit(replica, "DATABASE_REPLICA_URL: ");
+  await refuseUnfit(replica, "DATABASE_REPLICA_URL");
   const reads = createReplicaReads(db, replica, {
     maxLagMs: config.MILLRACE_REPLICA_MAX_LAG_MS,
     metrics,
@@ -153,17 +156,20 @@ export function warning({ logger }: Pick<ServiceProcess, "logger">, part: string
 }
 
 /**
- * Ends the process, with the reason alone, where Postgres is of a version that is not supported, or where its sessions would not
- * be held to the rows of an organisation. A server that does not answer yet, or has not been migrated, is not checked.
+ * Ends the process, with the reason alone, where Postgres lets nobody in, is of a version that is not supported, or where its
+ * sessions would not be held to the rows of an organisation. A server that does not answer yet, or has not been migrated, is not
+ * checked.
  */
-async function refuseUnfit(db: Database, prefix = ""): Promise<void> {
+async function refuseUnfit(db: Database, setting: DatabaseSetting): Promise<void> {
   try {
     const unsupported = await db.system(findUnsupported);
-    if (unsupported !== undefined) return refuse(prefix + unsupported);
+    if (unsupported !== undefined) return refuse(`${setting}: ${unsupported}`);
     await db.verify();
   } catch (error) {
-    if (error instanceof UnsafeSession && !(error instanceof RoleMissing)) return refuse(prefix + error.message);
-    if (!isConnectionError(error)) throw error;
+    if (error instanceof UnsafeSession && !(error instanceof RoleMissing))
+      return refuse(`${setting}: ${error.message}`);
+    if (!isConnectionError(error))
+      refuse(`${setting}: ${reasonOf(error as Error)}. ${adviceOn(error as Error, setting)}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { startPostgres } from "../../src/dev/postgres.ts";
 import type { RunningPostgres } from "../../src/dev/postgres.ts";
 import { echo, openTenant } from "../api/tenant.ts";
@@ -156,6 +156,11 @@ it("refuses a replica whose sessions are not held to an organisation, and says s
   expect(await findings(replicaUrl)).toMatchObject([{ state: "ok" }]);
   expect(await findings(stranger)).toMatchObject([{ state: "problem", text: expect.stringContaining("stranger") }]);
   expect(await findings(service.databaseUrl)).toMatchObject([{ state: "problem", text: "the server is no replica" }]);
+  const unknown = new URL(replicaUrl);
+  unknown.pathname = "/nowhere";
+  expect(await findings(unknown.href)).toMatchObject([
+    { state: "problem", advice: expect.stringContaining("DATABASE_REPLICA_URL") },
+  ]);
   await replay("pause");
   await create("third");
   expect(await findings(replicaUrl)).toMatchObject([{ state: "warning", text: expect.stringContaining("1000 ms") }]);
@@ -163,4 +168,40 @@ it("refuses a replica whose sessions are not held to an organisation, and says s
   const away = new URL(replicaUrl);
   away.port = "1";
   expect(await findings(away.href)).toMatchObject([{ state: "warning", text: expect.stringContaining("primary") }]);
+});
+
+describe("a server that lets nobody in", () => {
+  const secret = "not-the-password";
+  /** What a process says that does not start. */
+  const said = async (env: Record<string, string>): Promise<string> => {
+    const all = { ...service.env, ...env };
+    const error: unknown = await startServiceProcess("api", all, shared.stateDir).catch((failed: unknown) => failed);
+    return String((error as Error).message);
+  };
+  const elsewhere = (url: string, pathname: string): string => Object.assign(new URL(url), { pathname }).href;
+
+  it.each([
+    ["DATABASE_REPLICA_URL", () => replicaUrl],
+    ["DATABASE_URL", () => service.databaseUrl],
+  ])("ends an api with %s, the answer and what to do, without the password", async (setting, url) => {
+    await administer(primary.url, "create role locked login password 'sesame'").catch(() => undefined);
+    const wrong = await said({ [setting]: as(url(), "locked", secret) });
+    expect(wrong).toContain(
+      `${setting}: password authentication failed for user "locked". Correct user and password in ${setting}`,
+    );
+    const missing = await said({ [setting]: elsewhere(url(), "/nowhere") });
+    expect(missing).toContain(`${setting}: database "nowhere" does not exist. `);
+    expect(missing).toMatch(new RegExp(`orrect .*${setting}`));
+    for (const text of [wrong, missing]) {
+      expect(text).not.toContain(secret);
+      // No stack.
+      expect(text).not.toMatch(/\n\s+at /);
+    }
+  });
+
+  it("is no reason not to start where the replica does not answer at all", async () => {
+    const away = Object.assign(new URL(replicaUrl), { port: "1" }).href;
+    const api = await startServiceProcess("api", { ...service.env, DATABASE_REPLICA_URL: away }, shared.stateDir);
+    await api.kill();
+  });
 });

@@ -106,18 +106,23 @@ const codeOf = (error: Error): unknown => (error as { code?: unknown }).code;
 /** SQLSTATE: no connection is free on the server. */
 const TOO_MANY_CONNECTIONS = "53300";
 
+/** The settings that lead to a server. */
+export type DatabaseSetting = "DATABASE_URL" | "DATABASE_REPLICA_URL";
+
 /** What to do where a connection to Postgres is refused. */
-function adviceOn(error: Error): string {
+export function adviceOn(error: Error, setting: DatabaseSetting = "DATABASE_URL"): string {
   if (error instanceof UnsafeSession) return error.advice;
   switch (codeOf(error)) {
     case TOO_MANY_CONNECTIONS:
       return "It runs, and all its connections are taken: raise max_connections, lower DATABASE_POOL_SIZE, or run fewer processes.";
     case "3D000":
-      return "Create the database (createdb), or correct its name in DATABASE_URL.";
+      return setting === "DATABASE_URL"
+        ? "Create the database (createdb), or correct its name in DATABASE_URL."
+        : `Correct the name of the database in ${setting}: a replica has those of its primary.`;
     case "28P01":
     case "28000":
-      return "Correct user and password in DATABASE_URL, or let the user in (pg_hba.conf).";
+      return `Correct user and password in ${setting}, or let the user in (pg_hba.conf).`;
     default:
-      return "Start it, or correct DATABASE_URL (host, port).";
+      return `Start it, or correct ${setting} (host, port).`;
   }
 }

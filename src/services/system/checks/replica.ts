@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Config } from "../../../config.ts";
+import { isConnectionError } from "../../../stores/db.ts";
 import type { Database } from "../../../stores/db.ts";
 import { replayedPosition, writtenPosition } from "../../../stores/replication.ts";
 import { findUnsupported } from "../../../stores/server.ts";
 import { UnsafeSession } from "../../../stores/session.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
+import { adviceOn } from "./postgres.ts";
 
 const PART = "Replica";
 const LOOK_EVERY_MS = 50;
@@ -38,10 +40,9 @@ export async function replica(
     }
   } catch (error) {
     if (error instanceof UnsafeSession) return problem(PART, error.reason, error.advice);
-    return warning(
-      PART,
-      `${reasonOf(error as Error)}: lists are read from the primary`,
-      "Start it, or correct DATABASE_REPLICA_URL.",
-    );
+    const reason = reasonOf(error as Error);
+    // An api does not start then.
+    if (!isConnectionError(error)) return problem(PART, reason, adviceOn(error as Error, "DATABASE_REPLICA_URL"));
+    return warning(PART, `${reason}: lists are read from the primary`, "Start it, or correct DATABASE_REPLICA_URL.");
   }
 }
