@@ -7,7 +7,7 @@ export const links = {
   compare: (runId: string, otherId: string) => `/runs/${runId}/compare/${otherId}`,
   inbox: (show?: string) => withQuery("/inbox", { show }),
   pause: (pauseId: string, show?: string) => withQuery(`/inbox/${pauseId}`, { show }),
-  webhooks: () => "/webhooks",
+  webhooks: (filters: Record<string, string> = {}) => withQuery("/webhooks", filters),
   webhook: (subscriptionId: string, filters: Record<string, string> = {}) =>
     withQuery(`/webhooks/${subscriptionId}`, filters),
   access: (tab?: string) => withQuery("/access", tab === undefined ? {} : { tab }),

@@ -179,7 +179,7 @@ describe("cross-tenant: row-level security", () => {
     await own.database.orgTransaction(mine.org_id, async (db) => {
       expect(await findSubscription(db, id)).toBeNull();
       expect(await lockSubscription(db, id)).toBeNull();
-      expect(await listSubscriptions(db, page)).toHaveLength(1);
+      expect(await listSubscriptions(db, {}, page)).toHaveLength(1);
       expect(await countSubscriptions(db, uuidv7())).toBe(1);
       expect(await updateSubscription(db, id, { description: "taken" })).toBeNull();
       expect(await disableSubscription(db, id, "manual", { event_id: uuidv7(), detail: {} })).toBe(false);

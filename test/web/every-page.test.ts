@@ -110,6 +110,7 @@ describe("every page", () => {
       ["/inbox", heading("Inbox")],
       [`/inbox/${pause_id}`, heading(`Pay ${HOSTILE}?`)],
       ["/webhooks", heading("Webhooks")],
+      ["/webhooks?failing=true", heading("Webhooks")],
       [`/webhooks/${hook.subscription_id}`, heading("Deliveries")],
       ["/access", table("Users")],
       ["/access?tab=keys", table("API keys")],

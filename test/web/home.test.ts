@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
-import { asking, failing, openTenant, slow } from "../api/tenant.ts";
+import { asking, echo, failing, openTenant, slow } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
-import { address, signedIn, text } from "./support/console.ts";
+import { address, signedIn, text, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
@@ -122,6 +122,91 @@ describe("home", () => {
     expect(await reader.page.getByRole("button", { name: /^Check/ }).count()).toBe(0);
     await upstream.close();
     await Promise.all([context.close(), reader.context.close()]);
+  });
+
+  it("leads to the webhook that is failing, or to the list of all of them", async () => {
+    const own = await openTenant();
+    const receiver = await startHttpTarget();
+    receiver.onEvery((_, response) => void response.writeHead(410).end());
+    const add = async (name: string): Promise<string> => {
+      const hook = { url: `${receiver.url}/${name}`, events: ["run.*"], description: name };
+      return (await own.secret.post("/v2/webhooks/subscriptions", hook)).body.subscription_id;
+    };
+    const gone = async (name: string): Promise<string> => {
+      const id = await add(name);
+      await own.secret.post(`/v2/webhooks/subscriptions/${id}/test`);
+      const reason = async () => (await own.secret.get(`/v2/webhooks/subscriptions/${id}`)).body.disabled_reason;
+      await expect.poll(reason, { timeout: 20_000 }).toBe("gone");
+      return id;
+    };
+    await add("sound");
+    const disabled = await add("disabled-by-somebody");
+    await own.secret.patch(`/v2/webhooks/subscriptions/${disabled}`, { status: "disabled" });
+    const one = await gone("first-gone");
+    const { page, context } = await signedIn(browser, own, "viewer");
+    const figure = page.getByRole("link", { name: /^Failing webhooks/ });
+    await page.getByRole("link", { name: /^Failing webhooks\s*1\s*of 3/ }).click();
+    await page.waitForURL(address(own, `/webhooks/${one}`));
+    await gone("second-gone");
+    await visit(page, "/");
+    await page.getByRole("link", { name: /^Failing webhooks\s*2\s*of 4/ }).waitFor();
+    await figure.focus();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(address(own, "/webhooks?failing=true"));
+    const rows = page.getByRole("region", { name: "Subscriptions" }).locator("tbody tr");
+    await expect.poll(() => rows.count()).toBe(2);
+    await rows.filter({ hasText: "first-gone" }).waitFor();
+    await rows.filter({ hasText: "second-gone" }).waitFor();
+    const which = page.getByRole("combobox", { name: "Which" });
+    await which.selectOption("all");
+    await page.waitForURL(address(own, "/webhooks"));
+    await expect.poll(() => rows.count()).toBe(4);
+    await page.goBack();
+    await expect.poll(() => rows.count()).toBe(2);
+    expect(await which.inputValue()).toBe("failing");
+    await own.secret.delete(`/v2/webhooks/subscriptions/${one}`);
+    await receiver.close();
+    await context.close();
+  });
+
+  it("leads to lists that have what was created in the very moment in which a time begins", async () => {
+    const own = await openTenant();
+    const { body: run } = await own.secret.post("/v2/runs", {
+      project_id: await own.deploy(echo()),
+      inputs: { "in-0": "x" },
+      mode: "sync",
+    });
+    const { page, context } = await signedIn(browser, own, "viewer", "/nothing");
+    const answered = page.waitForResponse((answer) => answer.url().includes("/v2/run-statistics"));
+    await visit(page, "/");
+    const { from, buckets } = await (await answered).json();
+    const bars = page.getByRole("link", { name: /^Runs from .*: 1$/ });
+    const hrefOf = async (name: RegExp): Promise<string> =>
+      (await page.getByRole("link", { name }).last().getAttribute("href")) ?? "";
+    await bars.first().waitFor();
+    const [bar, completed] = [await hrefOf(/^Runs from .*: 1$/), await hrefOf(/^Completed/)];
+    const create = (at: string) =>
+      own.withDatabase((database) =>
+        database.system((db) =>
+          db.query("update runs set created_at = $2::timestamptz where run_id = $1::uuid", [run.run_id, at]),
+        ),
+      );
+    const listed = async (href: string): Promise<string[]> => {
+      const { body } = await own.secret.get(`/v2/runs${new URL(href, "http://x").search}`);
+      return body.data.map(({ run_id }: { run_id: string }) => run_id);
+    };
+    const before = (time: string): string => new Date(Date.parse(time) - 1).toISOString();
+    const { start } = buckets.at(-1);
+    for (const [at, href] of [
+      [start, bar],
+      [from, completed],
+    ] as const) {
+      await create(at);
+      expect([at, await listed(href)]).toEqual([at, [run.run_id]]);
+      await create(before(at));
+      expect([at, await listed(href)]).toEqual([at, []]);
+    }
+    await context.close();
   });
 
   it("says of what failed last why, and what helps", async () => {

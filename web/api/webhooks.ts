@@ -9,11 +9,15 @@ export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
 const PAGE = { page_size: 200 };
 
-export const subscriptionsOptions = queryOptions({
-  queryKey: ["webhooks", "list", PAGE],
-  queryFn: () => unwrap(api.GET("/v2/webhooks/subscriptions", { params: { query: PAGE } })),
-  refetchInterval: 10_000,
-});
+/** All subscriptions, or those alone that are failing. */
+export const subscriptionsOptions = (which: "all" | "failing") => {
+  const query = which === "failing" ? { ...PAGE, failing: true } : PAGE;
+  return queryOptions({
+    queryKey: ["webhooks", "list", query],
+    queryFn: () => unwrap(api.GET("/v2/webhooks/subscriptions", { params: { query } })),
+    refetchInterval: 10_000,
+  });
+};
 
 export const subscriptionOptions = (subscription_id: string) =>
   queryOptions({

@@ -208,7 +208,14 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       summary: "List webhook subscriptions",
       description: "Without their secrets.",
       auth: "secret",
-      query: listQuery,
+      query: listQuery.extend({
+        failing: z
+          .boolean()
+          .optional()
+          .describe(
+            "Whether it gets nothing although it should: every attempt has failed since `failing_since`, or it was disabled for that. One that somebody has disabled is not failing.",
+          ),
+      }),
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: {
@@ -218,11 +225,13 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       },
       async handler({ query, principal }) {
         const { org_id } = principal;
+        const filters = { failing: query.failing };
         const page = await listPage({
           list: "webhook-subscriptions",
           orgId: org_id,
           query,
-          fetch: (keyset) => reads.org(org_id, (connection) => listSubscriptions(connection, keyset)),
+          filters,
+          fetch: (keyset) => reads.org(org_id, (connection) => listSubscriptions(connection, filters, keyset)),
           idOf: (subscription) => subscription.subscription_id,
           present: (subscription) => presentSubscription(subscription, principal),
         });

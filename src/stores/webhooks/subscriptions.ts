@@ -95,15 +95,28 @@ export async function lockSubscription(db: Db, subscriptionId: string): Promise<
   return rows[0] ?? null;
 }
 
-export async function listSubscriptions(db: Db, page: Keyset): Promise<WebhookSubscription[]> {
+/** Undefined members find all. */
+export interface SubscriptionFilters {
+  readonly failing?: boolean | undefined;
+}
+
+/** One that somebody has disabled is not failing: it is known, and it is wanted. */
+const FAILING = `case status when 'enabled' then failing_since is not null else disabled_reason is distinct from 'manual' end`;
+
+export async function listSubscriptions(
+  db: Db,
+  { failing }: SubscriptionFilters,
+  page: Keyset,
+): Promise<WebhookSubscription[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
   return db.query<WebhookSubscription>(
     {
       name: `list_webhook_subscriptions_${suffix}`,
       text: `select ${COLUMNS} from webhook_subscriptions where ${LIVE} and subscription_id ${compare} $1::uuid
+          and ($3::boolean is null or (${FAILING}) = $3::boolean)
         order by subscription_id ${order} limit $2::int`,
     },
-    [bound, page.limit],
+    [bound, page.limit, failing ?? null],
   );
 }
 

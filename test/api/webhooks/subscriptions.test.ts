@@ -507,6 +507,41 @@ describe("webhook subscriptions", () => {
       await delivered(tenant.secret, path, test.delivery_id);
     });
 
+    it("is failing, as one whose attempts all fail is, unless somebody has disabled it", async () => {
+      const own = await openTenant();
+      const failing: string[] = [];
+      const make = async (state: string): Promise<string> => {
+        const { id } = await subscribe(own.secret, fitting());
+        await own.withDatabase((database) =>
+          database.system((db) =>
+            db.query(`update webhook_subscriptions set ${state} where subscription_id = $1`, [id]),
+          ),
+        );
+        return id;
+      };
+      const disabled = (reason: string): string =>
+        `status = 'disabled', disabled_at = now(), failing_since = now(), disabled_reason = '${reason}'`;
+      failing.push(await make("failing_since = now()"), await make(disabled("failing")), await make(disabled("gone")));
+      const sound = [await make("failing_since = null"), await make(disabled("manual"))];
+      const list = async (query: Record<string, string | number>) => {
+        const { status, body } = await own.secret.get(SUBSCRIPTIONS, { query });
+        expect(status).toBe(200);
+        return body;
+      };
+      const ids = async (query: Record<string, string | number>): Promise<string[]> =>
+        (await list(query)).data.map((each: { subscription_id: string }) => each.subscription_id);
+      expect(await ids({ failing: "true", order: "asc" })).toEqual(failing);
+      expect(await ids({ failing: "false", order: "asc" })).toEqual(sound);
+      expect(await ids({ order: "asc" })).toEqual([...failing, ...sound]);
+      const first = await list({ failing: "true", order: "asc", page_size: 2 });
+      expect(await ids({ failing: "true", order: "asc", page_size: 2, cursor: first.cursor })).toEqual([failing[2]]);
+      const other = await own.secret.get(SUBSCRIPTIONS, {
+        query: { order: "asc", page_size: 2, cursor: first.cursor },
+      });
+      expect([other.status, other.body.code]).toEqual([400, "cursor_mismatch"]);
+      expect((await own.secret.get(SUBSCRIPTIONS, { query: { failing: "maybe" } })).status).toBe(422);
+    });
+
     it("is what a receiver does that answers 410", async () => {
       const { path } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/status?code=410` }));
       const { body } = await mine.secret.post(`${path}/test`);

@@ -56,7 +56,8 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(statisticsOptions(hours));
   const { data: pauses } = useInfiniteQuery(shownPausesOptions("all"));
   const isViewer = useMay("viewer");
-  const { data: webhooks } = useQuery({ ...subscriptionsOptions, enabled: isViewer });
+  const { data: webhooks } = useQuery({ ...subscriptionsOptions("all"), enabled: isViewer });
+  const { data: failingWebhooks } = useQuery({ ...subscriptionsOptions("failing"), enabled: isViewer });
   const { data: connections } = useQuery({ ...brokenConnectionsOptions, enabled: isViewer });
   if (isPending) return <Loading what="figures" rows={4} />;
   if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
@@ -67,7 +68,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
   const running = underWay.reduce((sum, { runs }) => sum + runs, 0);
   const oldest = underWay.map(({ oldest_at }) => oldest_at).toSorted()[0];
   const waiting = pauses?.data ?? [];
-  const failing = webhooks?.data.filter((each) => each.status === "disabled" || each.failing_since !== null) ?? [];
+  const failing = failingWebhooks?.data ?? [];
   const broken = connections?.data ?? [];
   const atLeast = (count: number, more: boolean | undefined): string => `${count.toLocaleString()}${more ? "+" : ""}`;
   return (
@@ -126,10 +127,14 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
           <Figure
             name="Failing webhooks"
             tone={failing.length > 0 ? "bad" : undefined}
-            to={failing.length === 1 && failing[0] ? links.webhook(failing[0].subscription_id) : links.webhooks()}
+            to={
+              failing.length === 1 && failing[0]
+                ? links.webhook(failing[0].subscription_id)
+                : links.webhooks({ failing: "true" })
+            }
             note={`of ${atLeast(webhooks?.data.length ?? 0, webhooks?.has_more)}`}
           >
-            {failing.length}
+            {atLeast(failing.length, failingWebhooks?.has_more)}
           </Figure>
         )}
         {isViewer && (

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
-import { Link } from "react-router";
+import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { createSubscription, subscriptionsOptions, useWebhookChange } from "../../api/webhooks.ts";
@@ -20,11 +20,23 @@ import { formTexts } from "../../parts/form-texts.ts";
 /** The subscriptions and how their deliveries go. */
 export function WebhooksPage(): JSX.Element {
   const isAdmin = useMay("admin");
-  const { data, error, isPending, refetch } = useQuery(subscriptionsOptions);
+  const [search, setSearch] = useSearchParams();
+  const which = search.get("failing") === "true" ? "failing" : "all";
+  const { data, error, isPending, refetch } = useQuery(subscriptionsOptions(which));
   const [isAdding, setAdding] = useState(false);
   return (
     <>
       <PageHead title="Webhooks">
+        <select
+          className="input input-short"
+          aria-label="Which"
+          data-search
+          value={which}
+          onChange={({ target: { value } }) => setSearch(value === "failing" ? { failing: "true" } : {})}
+        >
+          <option value="all">All</option>
+          <option value="failing">Failing</option>
+        </select>
         {isAdmin && (
           <button type="button" className="button button-primary" onClick={() => setAdding(true)}>
             <Icon name="plus" /> Subscribe
@@ -33,7 +45,13 @@ export function WebhooksPage(): JSX.Element {
       </PageHead>
       {isPending && <Loading what="subscriptions" />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data?.data.length === 0 && (
+      {data?.data.length === 0 && which === "failing" && (
+        <Empty title="No webhook is failing">
+          A webhook is failing while all its attempts fail, and when it was disabled for that. One that somebody has
+          disabled is not.
+        </Empty>
+      )}
+      {data?.data.length === 0 && which === "all" && (
         <Empty title="No subscription yet">
           Subscribe a web address, and it is sent a signed request for each event: runs that end, pauses that open, and
           more.
