@@ -13,6 +13,7 @@ export const links = {
   access: (tab?: string) => withQuery("/access", tab === undefined ? {} : { tab }),
   settings: () => "/settings",
   connections: (filters: Record<string, string> = {}) => withQuery("/connections", filters),
+  retention: (filters: Record<string, string> = {}) => withQuery("/retention", filters),
   usage: (filters: Record<string, string> = {}) => withQuery("/usage", filters),
 };
 
@@ -30,6 +31,7 @@ export const PAGE_PATHS = [
   "/settings",
   "/connections",
   "/usage",
+  "/retention",
 ] as const;
 
 function withQuery(path: string, query: Record<string, string | readonly string[] | undefined>): string {

@@ -19,6 +19,7 @@ const Settings = lazy(async () => ({ default: (await import("./pages/settings/se
 const Connections = lazy(async () => ({
   default: (await import("./pages/connections/connections-page.tsx")).ConnectionsPage,
 }));
+const Retention = lazy(async () => ({ default: (await import("./pages/retention/retention-page.tsx")).RetentionPage }));
 const Usage = lazy(async () => ({ default: (await import("./pages/usage/usage-page.tsx")).UsagePage }));
 
 const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
@@ -34,6 +35,7 @@ const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
   "/settings": Settings,
   "/connections": Connections,
   "/usage": Usage,
+  "/retention": Retention,
 };
 
 const Reference = lazy(async () => ({ default: (await import("./pages/reference/reference-page.tsx")).ReferencePage }));

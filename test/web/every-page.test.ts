@@ -93,6 +93,13 @@ describe("every page", () => {
       ["/access", press("Add a user")],
       ["/access?tab=keys", press("Make a key")],
       ["/access?tab=keys", press("Revoke…")],
+      [
+        "/retention",
+        async (page) => {
+          await page.getByLabel("Days for the organisation").fill("7");
+          await page.keyboard.press("Enter");
+        },
+      ],
       ["/settings", (page) => page.keyboard.press("Control+k")],
       ["/settings", (page) => page.keyboard.press("?")],
     ];
@@ -119,6 +126,7 @@ describe("every page", () => {
       ["/access?tab=audit", table("Audit log")],
       ["/settings", heading("Limits")],
       ["/connections", table("Connections")],
+      ["/retention", table("Everything else")],
       ["/usage", table("Usage by project")],
       ["/nothing", heading("There is no such page")],
     ];

@@ -27,6 +27,7 @@ const PAGES: readonly Command[] = [
   { name: "Webhooks", icon: "webhooks", to: links.webhooks() },
   { name: "Usage of models", icon: "compare", to: links.usage() },
   { name: "Connections", icon: "access", to: links.connections() },
+  { name: "Retention", icon: "clock", to: links.retention() },
   { name: "Access", icon: "access", to: links.access() },
   { name: "Settings", icon: "settings", to: links.settings() },
 ];

@@ -122,7 +122,9 @@ function Limits(): JSX.Element {
   return (
     <section className="panel stack-tight" aria-labelledby="limits">
       <h2 id="limits">Limits</h2>
-      <p className="muted">Set by who operates the installation.</p>
+      <p className="muted">
+        Set by who operates the installation. See also <Link to={links.retention()}>how long what is kept</Link>.
+      </p>
       {isPending && <Loading what="limits" rows={3} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
       {data && (

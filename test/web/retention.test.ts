@@ -1,0 +1,213 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { firstIdOf } from "../../src/domain/uuid.ts";
+import { echo, openTenant } from "../api/tenant.ts";
+import type { ApiTenant } from "../api/tenant.ts";
+import { startService } from "../support/service.ts";
+import type { OwnService, Service } from "../support/service.ts";
+import { address, overflow, signedIn, text, violations, visit } from "./support/console.ts";
+import { browser, useConsole } from "./support/shared-console.ts";
+
+useConsole();
+
+const PATH = "/v2/retention";
+const DAY_MS = 86_400_000;
+const inOrganisation = (page: Page) => page.getByRole("region", { name: "Runs of the organisation" });
+const inProject = (page: Page) => page.getByRole("region", { name: "Runs of a project" });
+/** What a policy says of itself. */
+const facts = async (part: ReturnType<typeof inProject>): Promise<string[]> => part.locator("dd").allTextContents();
+const daysNow = async (tenant: ApiTenant, path = PATH): Promise<number | null> =>
+  (await tenant.secret.get(path)).body.run_days;
+
+/** Runs that were created and ended so many days ago. */
+const addEnded = (tenant: ApiTenant, project_id: string, count: number, created: number, ended: number) =>
+  tenant.withDatabase((database) =>
+    database.org(tenant.org_id, (db) =>
+      db.query(
+        `insert into runs (run_id, org_id, project_id, flow_version, state, inputs, run_type, ran_by_type, start_input, timeout_seconds,
+             created_at, finished_at)
+           select id, $1, $2, 1, 'COMPLETED', '{}', 'api', 'org_api_key', '{}', 60, $4, $5 from unnest($3::uuid[]) id`,
+        [
+          tenant.org_id,
+          project_id,
+          Array.from({ length: count }, (_, at) => firstIdOf(Date.now() - created * DAY_MS + at)),
+          new Date(Date.now() - created * DAY_MS).toISOString(),
+          new Date(Date.now() - ended * DAY_MS).toISOString(),
+        ],
+      ),
+    ),
+  );
+
+async function openProjects(count: number, from?: Service): Promise<{ tenant: ApiTenant; projects: string[] }> {
+  const tenant = await openTenant(from);
+  const projects: string[] = [];
+  for (let at = 0; at < count; at++) {
+    const id = await tenant.deploy(echo());
+    await tenant.secret.patch(`/v2/projects/${id}`, { name: `Project ${at}` });
+    projects.push(id);
+  }
+  return { tenant, projects };
+}
+
+describe("retention", () => {
+  it("says before fewer days are saved what they remove, and removes nothing unasked", async () => {
+    const { tenant, projects } = await openProjects(2);
+    const [few = "", many = ""] = projects;
+    await addEnded(tenant, few, 2, 10, 10);
+    // It took long: created before, ended since.
+    await addEnded(tenant, few, 1, 11, 1);
+    await addEnded(tenant, few, 1, 3, 3);
+    await addEnded(tenant, many, 101, 20, 20);
+    const { page, context } = await signedIn(browser, tenant, "admin", `/retention?project=${few}`);
+    const part = inProject(page);
+    await part.getByText("for ever").waitFor();
+    expect(await facts(part)).toEqual(["for ever", "nobody", "nothing"]);
+    const path = `/v2/projects/${few}/retention`;
+    const dialog = page.getByRole("dialog");
+    const days = page.getByLabel("Days for this project");
+
+    await days.fill("7");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("2 runs ended more than 7 days ago.").waitFor();
+    for (const [colorScheme, width] of [
+      ["dark", 360],
+      ["light", 1280],
+    ] as const) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      expect([await violations(page), (await overflow(page)) <= 1]).toEqual([[], true]);
+    }
+    // What saves nothing comes first.
+    await page.keyboard.press("Enter");
+    await dialog.waitFor({ state: "detached" });
+    expect(await daysNow(tenant, path)).toBeNull();
+    expect(await days.inputValue()).toBe("7");
+
+    await page.getByRole("button", { name: "Save" }).last().click();
+    const seen = dialog.getByRole("link", { name: "See the runs" });
+    const { searchParams } = new URL((await seen.getAttribute("href")) ?? "", address(tenant, "/"));
+    expect([searchParams.get("project_id"), searchParams.getAll("state")]).toEqual([
+      few,
+      ["COMPLETED", "FAILED", "CANCELLED"],
+    ]);
+    expect(Math.abs(Date.parse(searchParams.get("created_before") ?? "") - (Date.now() - 7 * DAY_MS))).toBeLessThan(
+      60_000,
+    );
+    await dialog.getByRole("button", { name: "Save and remove" }).click();
+    await dialog.waitFor({ state: "detached" });
+    await part.getByText("Saved.").waitFor();
+    await expect.poll(() => facts(part)).toEqual(["7 days after their end", "this project", "7 days"]);
+    expect(await daysNow(tenant, path)).toBe(7);
+
+    // More days, and none, remove nothing, and are saved at once.
+    await days.fill("30");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => daysNow(tenant, path)).toBe(30);
+    await days.fill("");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => daysNow(tenant, path)).toBeNull();
+    expect(await dialog.count()).toBe(0);
+
+    // Of many the page says that there are more; of none that nothing is removed.
+    await page.getByRole("combobox", { name: "Project" }).selectOption(many);
+    await page.waitForURL(address(tenant, `/retention?project=${many}`));
+    await page.getByLabel("Days for this project").fill("15");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("100 or more runs ended more than 15 days ago.").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByLabel("Days for this project").fill("40");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("No run ended more than 40 days ago").waitFor();
+    await page.keyboard.press("Escape");
+    // Those of all projects.
+    await page.getByLabel("Days for the organisation").fill("15");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("100 or more runs ended more than 15 days ago.").waitFor();
+    await context.close();
+  });
+
+  it("says who has set the days that count, and what is wrong with others", async () => {
+    const { tenant, projects } = await openProjects(1);
+    const path = `/v2/projects/${projects[0]}/retention`;
+    await tenant.secret.patch(path, { run_days: 60 });
+    await tenant.secret.patch(PATH, { run_days: 30 });
+    const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
+    await page.getByRole("link", { name: "how long what is kept" }).click();
+    await page.waitForURL(address(tenant, "/retention"));
+    await inProject(page).getByText("60 days", { exact: true }).waitFor();
+    expect(await facts(inProject(page))).toEqual(["30 days after their end", "the organisation", "60 days"]);
+    expect(await facts(inOrganisation(page))).toEqual(["30 days after their end", "the organisation", "30 days"]);
+    const days = page.getByLabel("Days for this project");
+    await text(page, "At most 30 days.");
+    await days.fill("31");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("30 days at most").waitFor();
+    expect(await days.getAttribute("aria-invalid")).toBe("true");
+    // What is no number unsets nothing.
+    for (const wrong of ["0", "-1", "1e", "7.5", "many"]) {
+      await days.fill(wrong);
+      await page.keyboard.press("Enter");
+      await page.getByRole("alert").getByText("Give a whole number of days").waitFor();
+    }
+    expect([await page.getByRole("dialog").count(), await daysNow(tenant, path)]).toEqual([0, 60]);
+    const rest = page.getByRole("region", { name: "Everything else" });
+    await rest.getByText("30 d", { exact: true }).waitFor();
+    await rest.getByText("90 d", { exact: true }).waitFor();
+    await rest.getByText("24 h", { exact: true }).waitFor();
+    await context.close();
+  });
+
+  it("is read by viewers, and set in single projects by their admins", async () => {
+    const { tenant, projects } = await openProjects(2);
+    const [own = "", other = ""] = projects;
+    await tenant.secret.patch(PATH, { run_days: 30 });
+    const viewer = await signedIn(browser, tenant, "viewer", "/retention");
+    await inOrganisation(viewer.page).getByText("30 days after their end").waitFor();
+    await inProject(viewer.page).getByText("30 days after their end").waitFor();
+    expect(await viewer.page.getByText("Admins change this.").count()).toBe(2);
+    expect(await viewer.page.getByRole("button", { name: "Save" }).count()).toBe(0);
+
+    const { page, context, email } = await signedIn(browser, tenant, "member", "/nothing");
+    const { body: users } = await tenant.secret.get("/v2/users?page_size=200");
+    const { user_id } = users.data.find((each: { email: string }) => each.email === email);
+    await tenant.secret.put(`/v2/projects/${own}/members/${user_id}`, { role: "admin" });
+    await tenant.secret.put(`/v2/projects/${other}/members/${user_id}`, { role: "viewer" });
+    const refused: string[] = [];
+    page.on("response", (answer) => {
+      if (answer.status() === 403) refused.push(answer.url());
+    });
+    await page.goto(address(tenant, `/retention?project=${own}`));
+    await page.getByLabel("Days for this project").fill("5");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByRole("button", { name: "Save and remove" }).click();
+    await expect.poll(() => daysNow(tenant, `/v2/projects/${own}/retention`)).toBe(5);
+    await expect.poll(() => facts(inProject(page))).toEqual(["5 days after their end", "this project", "5 days"]);
+    expect(await inOrganisation(page).count()).toBe(0);
+    await visit(page, `/retention?project=${other}`);
+    await inProject(page).getByText("the organisation or who operates the installation").waitFor();
+    expect(await page.getByRole("button", { name: "Save" }).count()).toBe(0);
+    expect(refused).toEqual([]);
+    await Promise.all([context.close(), viewer.context.close()]);
+  });
+});
+
+describe("retention of an installation with days of its own", () => {
+  let own: OwnService;
+  beforeAll(async () => {
+    own = await startService({ env: { MILLRACE_RUN_RETENTION_DAYS: "45" } });
+  }, 120_000);
+  afterAll(() => own?.close());
+
+  it("says that these count, and is held to them", async () => {
+    const { tenant } = await openProjects(1, own);
+    const { page, context } = await signedIn(browser, tenant, "admin", "/retention");
+    const counts = ["45 days after their end", "who operates the installation", "nothing"];
+    await inProject(page).getByText("45 days after their end").waitFor();
+    await expect.poll(() => facts(inProject(page))).toEqual(counts);
+    expect(await facts(inOrganisation(page))).toEqual(counts);
+    await page.getByLabel("Days for the organisation").fill("46");
+    await page.keyboard.press("Enter");
+    await page.getByRole("alert").getByText("the installation sets that").waitFor();
+    await context.close();
+  });
+});
