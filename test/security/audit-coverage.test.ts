@@ -5,6 +5,9 @@ import { changesSomething } from "../../src/api/http/request-audit.ts";
 import { operations } from "../api/http/conformance.ts";
 import { echo, openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
+import { client } from "../support/client.ts";
+import type { TestClient } from "../support/client.ts";
+import { service } from "../support/service.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { call } from "./call-operation.ts";
@@ -67,11 +70,25 @@ const audited = operations.filter(
 );
 /** What they would act on has ended: the ids of `makeEverything` are of what changes no more. */
 const ENDED = ["resumeRun", "abortRunJob", "cancelKnowledgeBaseSync"];
-/** Their entries say who, what and when, and no more. */
-const BARE = ["closeSession", "importProvider"];
 /** What removes something comes last, and a session before its user. */
 const rank = ({ method, id }: Operation): number =>
   id === "endSession" ? 3 : ["GET", "POST", "PATCH", "", "DELETE"].indexOf(method);
+
+/** A key has no session to sign out of. */
+async function signedIn(): Promise<TestClient> {
+  const email = `leaving-${tenant.org_id}@example.test`;
+  const made = await tenant.secret.post("/v2/users", { email, password: PASSWORD, role: "viewer" });
+  expect(made.status).toBe(201);
+  const nobody = client(service());
+  const opened = await nobody.post("/console/session", { email, password: PASSWORD });
+  const cookie = (opened.headers.get("set-cookie") ?? "").split(";", 1)[0] ?? "";
+  const raw: TestClient["raw"] = (method, path, body, options) =>
+    nobody.raw(method, path, body, {
+      ...options,
+      headers: { ...options?.headers, cookie, "sec-fetch-site": "same-origin" },
+    });
+  return { ...nobody, raw };
+}
 
 async function entriesOf(requestId: string, operation: string): Promise<Entry[]> {
   const { body } = await tenant.secret.get("/v2/audit-log", { query: { operation, page_size: 200 } });
@@ -87,7 +104,9 @@ describe("the audit log", () => {
   )("has one entry for a successful %s", async (id, operation) => {
     const requestId = randomUUID();
     const body = bodies[id];
-    const answer = await call(tenant.secret, operation, ids, { requestId, ...(body === undefined ? {} : { body }) });
+    const isOwn = id === "closeSession";
+    const caller = isOwn ? await signedIn() : tenant.secret;
+    const answer = await call(caller, operation, ids, { requestId, ...(body === undefined ? {} : { body }) });
     expect(answer.status, answer.text).toBeLessThan(300);
     const parsed = /^application\/json(;|$)/.test(answer.headers.get("content-type") ?? "")
       ? JSON.parse(answer.text)
@@ -95,10 +114,14 @@ describe("the audit log", () => {
     shown.push(...["key", "secret", "address"].map((name) => parsed[name]).filter((each) => typeof each === "string"));
     const entries = await entriesOf(requestId, id);
     expect(entries).toHaveLength(1);
-    expect(entries[0]).toMatchObject({ actor: { type: "org_api_key" }, outcome: "success", operation: id });
+    expect(entries[0]).toMatchObject({
+      actor: { type: isOwn ? "user" : "org_api_key" },
+      outcome: "success",
+      operation: id,
+    });
     if (answer.status === 201 && !operation.path.includes("{"))
       expect(answer.text).toContain(`"${entries[0]?.target?.id}"`);
-    if ((answer.status === 201 || operation.method === "DELETE") && !BARE.includes(id)) {
+    if (answer.status === 201 || operation.method === "DELETE") {
       const side = answer.status === 201 ? "after" : "before";
       const fields = Object.values(entries[0]?.changes ?? {});
       expect(fields.length, "fields of what is made or deleted").toBeGreaterThan(1);
@@ -119,6 +142,39 @@ describe("the audit log", () => {
     expect(all.conversations.before).toBeTypeOf("number");
     expect(documents.documents.before).toBeGreaterThan(0);
     expect(documents.file_ids.before).toHaveLength(documents.documents.before);
+  });
+
+  it("has what an import has changed, by the ids of the first 20 actions of each kind", async () => {
+    const operation = (operationId: string, more: object = {}) => ({
+      get: { operationId, responses: { 200: { description: "done" } }, ...more },
+    });
+    const imported = async (paths: object, more: object = {}): Promise<Entry | undefined> => {
+      const requestId = randomUUID();
+      const info = { title: "shop", version: "1" };
+      const openapi = { openapi: "3.1.0", info, servers: [{ url: receiver.url }], paths };
+      const body = { provider_id: "shop", openapi, ...more };
+      const { status } = await tenant.secret.post("/v2/providers", body, { headers: { "x-request-id": requestId } });
+      expect(status).toBeLessThan(300);
+      const entries = await entriesOf(requestId, "importProvider");
+      expect(entries).toHaveLength(1);
+      return entries[0];
+    };
+    const numbers = Array.from({ length: 22 }, (_, index) => `many${index}`);
+    const many = Object.fromEntries(numbers.map((name) => [`/${name}`, operation(name)]));
+    const first = await imported({ ...many, "/goes": operation("goes") });
+    expect(first?.target).toEqual({ type: "provider", id: "shop" });
+    expect(first?.changes).toMatchObject({ source: { after: "openapi" }, operations: { after: 23 } });
+    const added = first?.changes["added"]?.after as { count: number; action_ids: string[] };
+    expect([added.count, added.action_ids.length]).toEqual([23, 20]);
+    const next = { ...many, "/many0": operation("many0", { summary: "Another." }), "/comes": operation("comes") };
+    const planned = await imported(next, { dry_run: true });
+    expect(planned?.target).toEqual({ type: "provider", id: "shop" });
+    expect(planned?.changes["dry_run"]).toEqual({ after: true });
+    const renewed = await imported(next, { force: true });
+    expect(renewed?.changes).toMatchObject({ force: { after: true }, operations: { after: 23 } });
+    const counts = ["added", "changed", "removed"].map((name) => renewed?.changes[name]?.after);
+    expect(counts).toMatchObject([{ count: 1 }, { count: 1 }, { count: 1 }]);
+    expect(renewed?.changes["dry_run"]).toBeUndefined();
   });
 
   it("has how many rows were added to a dataset, and the ids of the first 20", async () => {

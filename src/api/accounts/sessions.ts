@@ -113,8 +113,10 @@ export function createSessionOperations(
         const { org_id, session_id } = principal;
         if (session_id !== undefined) {
           await db.orgTransaction(org_id, async (connection) => {
-            await endSession(connection, session_id, null);
-            await audit(connection, { target: { type: "session", id: session_id } });
+            const ended = await endSession(connection, session_id, null);
+            const target = { type: "session", id: session_id };
+            // Another request may have ended it in between.
+            await audit(connection, { target, ...(ended && { before: { kind: "console", ...ended } }) });
           });
           credentials.forget(session_id);
         }
@@ -179,7 +181,7 @@ export function createSessionOperations(
         let ended = session_id;
         await db.orgTransaction(principal.org_id, async (connection) => {
           const ofConsole = await endSession(connection, session_id, whose);
-          const user_id = ofConsole ?? (await endTokenSession(connection, session_id, whose));
+          const user_id = ofConsole?.user_id ?? (await endTokenSession(connection, session_id, whose));
           if (user_id === null) throw notFound("session");
           await audit(connection, {
             target: { type: "session", id: session_id },

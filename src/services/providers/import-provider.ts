@@ -30,7 +30,11 @@ export interface ImportRequest {
   readonly name: string | undefined;
   readonly dry_run: boolean;
   readonly force: boolean;
+  /** Called in the transaction of the import. */
+  readonly record: (db: Db, imported: ProviderImported) => Promise<void>;
 }
+
+export type ProviderImported = Imported & { readonly provider_id: string };
 
 /**
  * Makes a provider of an OpenAPI document, or puts the document in the place of the one that the provider was made of. Throws
@@ -38,8 +42,8 @@ export interface ImportRequest {
  */
 export async function importDocument(
   { db, guardedFetch, evaluation }: ImportDeps,
-  { org_id, openapi, name, provider_id, dry_run, force }: ImportRequest,
-): Promise<Imported & { readonly provider_id: string }> {
+  { org_id, openapi, name, provider_id, dry_run, force, record }: ImportRequest,
+): Promise<ProviderImported> {
   const address = typeof openapi === "string" ? openapi : null;
   const document = typeof openapi === "string" ? await fetchDocument(guardedFetch, openapi) : openapi;
   const made = await evaluation.provider(org_id, { openapi: document, address });
@@ -47,7 +51,10 @@ export async function importDocument(
   const id = requireProviderId(provider_id ?? providerIdOf(name ?? made.provider.name));
   const options = { provider_id: id, named: provider_id !== undefined, dry_run, force };
   const documentOptions = { ...options, accept_changes: false, trust_annotations: null };
-  const imported = await storeProvider(db, org_id, { ...documentOptions, name: name ?? null, made, address });
+  const wanted = { ...documentOptions, name: name ?? null, made, address };
+  const imported = await storeProvider(db, org_id, wanted, (connection, stored) =>
+    record(connection, { ...stored, provider_id: id }),
+  );
   return { ...imported, provider_id: id };
 }
 

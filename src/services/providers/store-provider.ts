@@ -3,7 +3,7 @@ import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import type { Json } from "../../domain/json.ts";
 import type { Imported, ImportPreview, ImportOptions } from "../../domain/providers/jobs.ts";
 import type { MadeProvider } from "../../platform/evaluation/protocol.ts";
-import type { Database } from "../../stores/db.ts";
+import type { Database, Db } from "../../stores/db.ts";
 import {
   compareImportedActions,
   lockImport,
@@ -17,7 +17,8 @@ import { listActionUsers } from "../projects/flow-references.ts";
 const MAX_DIFFERENCES = 50;
 
 /**
- * Writes a provider that was made, in the place of the one that there may be. Throws 409 where that would be another one's place, where a
+ * Writes a provider that was made, in the place of the one that there may be. `record` is called in its
+ * transaction. Throws 409 where that would be another one's place, where a
  * published flow uses an action that goes, and where tools of a server change or are new and nobody who may has said yes.
  */
 export async function storeProvider(
@@ -28,6 +29,7 @@ export async function storeProvider(
     readonly made: Extract<MadeProvider, { readonly ok: true }>;
     readonly address: string | null;
   },
+  record: (db: Db, imported: Imported) => Promise<void> = async () => undefined,
 ): Promise<Imported> {
   const { provider_id, name, made, address } = wanted;
   const provider = { ...made.provider, name: name ?? made.provider.name };
@@ -46,8 +48,11 @@ export async function storeProvider(
         .slice(0, MAX_DIFFERENCES)
         .map(({ action_id, members, description }) => ({ action_id, members, description })),
     };
-    const imported = { ...preview, created: before === null, operations: made.operations };
-    if (wanted.dry_run) return { ...imported, stored: false };
+    const imported = { ...preview, created: before === null, operations: made.operations, stored: !wanted.dry_run };
+    if (wanted.dry_run) {
+      await record(db, imported);
+      return imported;
+    }
     if (before !== null) {
       const isSame = differences.length === 0 && isEqual(before.provider, provider);
       const isRenewal = wanted.named || (address !== null && before.source_url === address);
@@ -59,7 +64,8 @@ export async function storeProvider(
     }
     await putImportedProvider(db, orgId, { provider_id, provider }, address);
     await replaceImportedActions(db, orgId, provider_id, made.actions);
-    return { ...imported, stored: true };
+    await record(db, imported);
+    return imported;
   });
 }
 

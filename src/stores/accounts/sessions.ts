@@ -115,17 +115,19 @@ export async function listSessions(db: Db, userId: string | null, page: Keyset):
   );
 }
 
+export type EndedSession = Pick<Session, "user_id" | "provider_id">;
+
 /** Ends a session: any of the organisation's, or with `userId` only one of that user. Answers whose it was; null when there is none to end. */
-export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
-  const rows = await db.query<{ user_id: string }>(
+export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<EndedSession | null> {
+  const rows = await db.query<EndedSession>(
     {
       name: "end_session",
       text: `update sessions s set ended_at = now() where org_id = current_org() and session_id = $1::uuid
-        and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} returning user_id`,
+        and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} returning user_id, provider_id`,
     },
     [sessionId, userId],
   );
-  return rows[0]?.user_id ?? null;
+  return rows[0] ?? null;
 }
 
 /** Ends every session of a user, and the links that would open another. */

@@ -231,10 +231,15 @@ describe("a session", () => {
     expect((await nobody().delete(`/v2/sessions/${await idOf(admins)}`, own(cookie))).status).toBe(404);
     expect((await nobody().delete(`/v2/sessions/${id}`, own(admins))).status).toBe(204);
     expect(await works(cookie)).toBe(401);
+    const left = await idOf(admins);
     const gone = await nobody().delete("/console/session", own(admins));
     expect(gone.status).toBe(204);
     expect(gone.headers.get("set-cookie")).toContain("Max-Age=0");
     expect(await works(admins)).toBe(401);
+    const query = { operation: "closeSession", target: left };
+    const log = await checkedClient(api, org.secretKey).get("/v2/audit-log", { query });
+    const changes = { kind: { before: "console" }, user_id: { before: admin.user_id }, provider_id: { before: null } };
+    expect(log.body.data).toMatchObject([{ actor: { type: "user", id: admin.user_id }, changes }]);
   });
 
   it("ends after 12 hours without a request, and after 7 days", async () => {
