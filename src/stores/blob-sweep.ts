@@ -27,6 +27,9 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "action_runs", column: "outputs" },
 ];
 
+/** The tables among them with rows of runs: each has a run_id. */
+export const TABLES_OF_RUNS: readonly string[] = ["runs", "run_checkpoints", "node_runs", "agent_steps"];
+
 /** What a key looks like, wherever it stands; more may look like one, which then is kept. */
 export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]{27}";
 
@@ -124,21 +127,55 @@ export async function partsOf(db: Db, { table, column }: BlobColumn): Promise<Co
   );
 }
 
-/** Sets aside what a column refers to, in `count` blocks of its table from `first` on; without `count`, to its end. */
+/**
+ * Sets aside what a column refers to, in `count` blocks of its table from `first` on; without `count`, to its end. With `orgId` only
+ * rows of that organisation are looked into.
+ */
 export async function keepReferenced(
   db: Db,
-  { table, column }: BlobColumn,
-  first: number,
-  count: number | undefined,
+  column: BlobColumn,
+  {
+    first,
+    count,
+    orgId,
+  }: { readonly first: number; readonly count: number | undefined; readonly orgId: string | null },
 ): Promise<void> {
   const end = count === undefined ? "" : `and ctid < '(${first + count},0)'::tid`;
+  const own = orgId === null ? "" : "and org_id = $2::uuid";
+  await keepIn(db, column, `ctid >= '(${first},0)'::tid ${end} ${own}`, orgId === null ? [] : [orgId]);
+}
+
+/** The same for the rows of an organisation's runs, from the one after `after` to `last`, by index: others may have far more. */
+export async function keepReferencedOfRuns(
+  db: Db,
+  column: BlobColumn,
+  { orgId, after, last }: { readonly orgId: string; readonly after: string; readonly last: string },
+): Promise<void> {
+  // The bounds are for the partitions: those of other times are left out.
+  const bounds = "run_id > $3::uuid and run_id <= $4::uuid";
+  const own = `org_id = $2::uuid and ${bounds}`;
+  const rows =
+    column.table === "runs" ? own : `${bounds} and run_id = any (array(select run_id from runs where ${own}))`;
+  await keepIn(db, column, rows, [orgId, after, last]);
+}
+
+/** The last one of an organisation's next `limit` runs; null: there are no more. */
+export async function lastOfNextRuns(db: Db, orgId: string, after: string, limit: number): Promise<string | null> {
+  const rows = await db.query<{ run_id: string }>(
+    `select run_id from (select run_id from runs where org_id = $1::uuid and run_id > $2::uuid order by run_id limit $3::int) page
+      order by run_id desc limit 1`,
+    [orgId, after, limit],
+  );
+  return rows[0]?.run_id ?? null;
+}
+
+async function keepIn(db: Db, { table, column }: BlobColumn, rows: string, values: readonly unknown[]): Promise<void> {
   await db.query(
     `delete from unreferenced u using (
-        select distinct found[1] as key
-        from (select ${column}::text as content from ${table} where ctid >= '(${first},0)'::tid ${end}) part
+        select distinct found[1] as key from (select ${column}::text as content from ${table} where ${rows}) part
         cross join regexp_matches(content, $1::text, 'g') found) r
       where u.key = r.key`,
-    [BLOB_KEY_PATTERN],
+    [BLOB_KEY_PATTERN, ...values],
   );
 }
 

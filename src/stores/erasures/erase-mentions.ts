@@ -149,21 +149,24 @@ export async function eraseAuditValues(
   const rows = await db.query<{ last: string | null; n: number; changed: number }>(
     {
       name: "erase_audit_values",
-      // Of one project alone the user's id stays: it is there in others, too.
-      text: `with page as (
+      // Of one project alone the user's id stays: it is there in others, too. The entries to change are named by an array: a join may
+      // read the whole log for each page.
+      text: `with page as materialized (
           select entry_id, target_id, changes from audit_log where org_id = $2::uuid and entry_id > $3::uuid
           order by entry_id limit $4::int),
-        hit as (
-          select p.entry_id,
+        hit as materialized (
+          select p.entry_id, p.target_id as old_target, p.changes as old_changes,
             case when $5::text is not null and p.target_id = $5 then $6::text else p.target_id end as target_id,
             case when exists (select from erasure_items i where i.erasure_id = $1::uuid and i.item_id::text = p.target_id)
                 or ${names("p.changes::text")} then '{}'::jsonb
               when $7::text is not null then replace(p.changes::text, $7, to_json($8::text)::text)::jsonb
               else p.changes end as changes
           from page p),
+        other as materialized (
+          select entry_id, target_id, changes from hit where (target_id, changes) is distinct from (old_target, old_changes)),
         changed as (
-          update audit_log a set target_id = hit.target_id, changes = hit.changes from hit
-          where a.entry_id = hit.entry_id and (a.target_id, a.changes) is distinct from (hit.target_id, hit.changes)
+          update audit_log a set target_id = other.target_id, changes = other.changes from other
+          where a.entry_id = any (array(select entry_id from other)) and a.entry_id = other.entry_id
           returning 1)
         select (select entry_id from page order by entry_id desc limit 1) as last, (select count(*)::int from page) as n,
           (select count(*)::int from changed) as changed`,

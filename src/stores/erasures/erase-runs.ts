@@ -1,4 +1,4 @@
-import { BLOB_COLUMNS, BLOB_KEY_PATTERN } from "../blob-sweep.ts";
+import { BLOB_COLUMNS, BLOB_KEY_PATTERN, TABLES_OF_RUNS } from "../blob-sweep.ts";
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 import { addRemoved } from "./erasures.ts";
@@ -58,9 +58,8 @@ const FROM_RUNS = `
   union select 'dataset_row', d.row_id from eval_dataset_rows d where d.org_id = $2 and d.source_run_id is not null
     and d.source_run_id = any ($3::uuid[])`;
 
-const OF_RUNS = ["runs", "run_checkpoints", "node_runs", "agent_steps"];
 /** Keys of blobs in the rows of runs. */
-const BLOBS_OF_RUNS = BLOB_COLUMNS.filter(({ table }) => OF_RUNS.includes(table))
+const BLOBS_OF_RUNS = BLOB_COLUMNS.filter(({ table }) => TABLES_OF_RUNS.includes(table))
   .map(
     ({ table, column }) =>
       `select found[1] as key from ${table} t cross join regexp_matches(t.${column}::text, '${BLOB_KEY_PATTERN}', 'g') found

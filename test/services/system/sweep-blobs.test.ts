@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
 import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
-import { sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
+import { removeUnreferenced, sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
 import { claimJob } from "../../../src/stores/blob-sweep.ts";
 import { setRetention } from "../../../src/stores/retention.ts";
 import { purgeTurns } from "../../../src/stores/models/conversations.ts";
@@ -129,6 +129,53 @@ describe("the sweep of blobs", () => {
     const turns = await Promise.all([1, 2, 3, 4].map(() => turn(60_000)));
     expect(turns.filter(Boolean)).toHaveLength(1);
     expect([await turn(60_000), await turn(0)]).toEqual([false, true]);
+  });
+});
+
+describe("what an erasure has taken from an organisation's rows", () => {
+  it("is removed unless another row of the organisation refers to it, of whatever run", async () => {
+    const other = await buildTenant(own.database);
+    const names = ["input", "output", "value", "step", "file", "answer", "none", "foreign"] as const;
+    const keys = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await put()] as const)));
+    const theirs = await put(other);
+    const ref = (name: string) => ({ ref: { $blob: keys[name] ?? "", size: 1 } });
+    await buildRun(own.database, tenant, { inputs: { "in-0": ref("input") } });
+    // Of the runs' tables each row is of a run of its own: they are looked through run by run here.
+    const [failed, long, agent] = [
+      await buildRun(own.database, tenant),
+      await buildRun(own.database, tenant),
+      await buildRun(own.database, tenant),
+    ];
+    await system("insert into run_checkpoints (run_id, org_id, nodes) values ($1, $2, $3)", [
+      failed,
+      tenant.org_id,
+      JSON.stringify({ a: ref("output") }),
+    ]);
+    await recordNode(long, keys["value"] ?? "");
+    await system("insert into agent_steps (run_id, path, org_id, answer) values ($1, 'agent-0/steps[0]', $2, $3)", [
+      agent,
+      tenant.org_id,
+      JSON.stringify(ref("step")),
+    ]);
+    await system(
+      `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
+       values (gen_random_uuid(), $1, $2, 'doc-0', 'u', 'f', 'text/plain', 1, 'h', $3)`,
+      [tenant.org_id, tenant.project_id, keys["file"]],
+    );
+    await system(
+      `insert into idempotency_keys (org_id, key, operation, request_hash, resource_id, response)
+       values ($1, 'k', 'createRun', '\\x00', gen_random_uuid(), jsonb_build_object('status', 201, 'blob', $2::text))`,
+      [tenant.org_id, keys["answer"]],
+    );
+    // No row of another organisation is looked into, though it has more of them.
+    for (let n = 0; n < 3; n++) await buildRun(own.database, other, { inputs: { "in-0": ref("foreign") } });
+
+    const all = [...names.map((name) => keys[name] ?? ""), theirs];
+    expect(await removeUnreferenced({ db: own.database, blobs }, tenant.org_id, all, 1)).toBe(2);
+    const there = await Promise.all(names.map(async (name) => [name, await blobs.exists(keys[name] ?? "")]));
+    const gone: readonly string[] = ["none", "foreign"];
+    expect(there).toEqual(names.map((name) => [name, !gone.includes(name)]));
+    expect(await blobs.exists(theirs)).toBe(true);
   });
 });
 
