@@ -88,6 +88,7 @@ describe("the configuration", () => {
         roles: {},
         link_by_email: false,
         trust_email: false,
+        end_provider_session: false,
       },
     ]);
     expect(() => load({ MILLRACE_OIDC_PROVIDERS: join(folder, "absent") })).toThrow(/cannot be read: ENOENT/);

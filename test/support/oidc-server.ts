@@ -18,12 +18,18 @@ export interface OidcServer {
   readonly client_id: string;
   readonly client_secret: string;
   /** Allows these addresses to come back to; before, and while it is down, nothing is answered. */
-  register(redirectUris: readonly string[]): void;
+  register(redirectUris: readonly string[], afterSignOut?: readonly string[]): void;
+  /** How often somebody was asked who they are. */
+  asked: number;
+  /** What its description of itself has in place of what it is. */
+  described: Readonly<Record<string, unknown>>;
   /** Who signs in next; null declines. */
   person: Person | null;
   /** Changes the ID tokens that it issues from now on. */
   tamper: ((idToken: string) => string) | null;
   down: boolean;
+  /** Takes requests and answers none. */
+  silent: boolean;
   /** Requests by path. */
   hits(path: string): number;
   close(): Promise<void>;
@@ -39,9 +45,11 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
   const server = createServer((req, res) => {
     const path = new URL(req.url ?? "/", "http://provider").pathname;
     counts.set(path, (counts.get(path) ?? 0) + 1);
+    if (state.silent) return;
     if (handle === null || state.down) return void res.writeHead(503).end();
     const { tamper } = state;
     if (path === "/token" && tamper) changeIdToken(res, tamper);
+    if (path === "/.well-known/openid-configuration") changeBody(res, (body) => ({ ...body, ...state.described }));
     handle(req, res);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -53,12 +61,16 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
     person: null,
     tamper: null,
     down: false,
-    register(redirect_uris) {
-      const provider = new Provider(issuer, configuration(redirect_uris));
+    silent: false,
+    asked: 0,
+    described: {},
+    register(redirect_uris, afterSignOut = []) {
+      const provider = new Provider(issuer, configuration(redirect_uris, afterSignOut));
       const answer = provider.callback();
       handle = async (req, res) => {
         if (!req.url?.startsWith("/interaction/")) return answer(req, res);
         const { person } = state;
+        state.asked += 1;
         if (person) people.set(person.sub, person);
         const result = person
           ? { login: { accountId: person.sub } }
@@ -74,9 +86,9 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
       }),
   };
 
-  function configuration(redirect_uris: readonly string[]): Configuration {
+  function configuration(redirect_uris: readonly string[], afterSignOut: readonly string[]): Configuration {
     return {
-      clients: [{ ...CLIENT, redirect_uris: [...redirect_uris] }],
+      clients: [{ ...CLIENT, redirect_uris: [...redirect_uris], post_logout_redirect_uris: [...afterSignOut] }],
       claims: { openid: ["sub"], email: ["email", "email_verified"], groups: ["groups"] },
       conformIdTokenClaims: thin,
       cookies: { keys: ["a key of cookies"] },
@@ -105,10 +117,16 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
 }
 
 function changeIdToken(res: ServerResponse, tamper: (idToken: string) => string): void {
+  changeBody(res, (body) => ({
+    ...body,
+    ...(typeof body["id_token"] === "string" && { id_token: tamper(body["id_token"]) }),
+  }));
+}
+
+function changeBody(res: ServerResponse, change: (body: Record<string, unknown>) => object): void {
   const end = res.end.bind(res) as (text: string) => ServerResponse;
   res.end = ((text: string) => {
-    const body = JSON.parse(String(text)) as { id_token?: string };
-    const changed = JSON.stringify({ ...body, ...(body.id_token && { id_token: tamper(body.id_token) }) });
+    const changed = JSON.stringify(change(JSON.parse(String(text)) as Record<string, unknown>));
     res.setHeader("content-length", Buffer.byteLength(changed));
     return end(changed);
   }) as ServerResponse["end"];
@@ -123,9 +141,9 @@ export function cookieBrowser() {
     return jar;
   };
 
-  async function get(url: URL): Promise<Response> {
+  async function send(url: URL, init: RequestInit): Promise<Response> {
     const cookie = [...jarOf(url)].map(([name, value]) => `${name}=${value}`).join("; ");
-    const response = await fetch(url, { redirect: "manual", headers: { cookie } });
+    const response = await fetch(url, { ...init, redirect: "manual", headers: { ...init.headers, cookie } });
     for (const line of response.headers.getSetCookie()) {
       const [pair = ""] = line.split(";", 1);
       const at = pair.indexOf("=");
@@ -133,9 +151,11 @@ export function cookieBrowser() {
     }
     return response;
   }
+  const get = (url: URL): Promise<Response> => send(url, {});
 
   return {
     get,
+    send,
     /** Follows redirects from here to the first address that `stops`, which is not asked for. */
     async follow(from: string, stops: (url: URL) => boolean): Promise<URL> {
       let url = new URL(from);

@@ -30,6 +30,7 @@ beforeAll(async () => {
       name: "Corp",
       scopes: ["openid", "email", "groups"],
       roles: { makers: "editor" },
+      end_provider_session: true,
     },
   ];
   [{ browser, close }, service] = await Promise.all([
@@ -40,7 +41,7 @@ beforeAll(async () => {
     }),
   ]);
   url = `http://localhost:${new URL(service.url).port}`;
-  provider.register([`${url}/console/session/providers/corp/callback`]);
+  provider.register([`${url}/console/session/providers/corp/callback`], [`${url}/console/`]);
   const db = openDatabase({
     url: service.databaseUrl,
     poolSize: 2,
@@ -69,5 +70,24 @@ it("signs in by the provider's button, on at the page that was asked for, and sa
   await page.getByRole("link", { name: "Sign in with Corp" }).click();
   await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
   expect(page.url()).toBe(`${url}/console/runs?state=FAILED`);
+  await context.close();
+});
+
+it("signs out at the provider too, comes back to the sign-in, and is asked by the provider the next time", async () => {
+  const { page, context } = await openWindow(browser);
+  provider.person = { sub: "grace", email: "grace@corp.test", email_verified: true, groups: ["makers"] };
+  const button = page.getByRole("link", { name: "Sign in with Corp" });
+  await page.goto(`${url}/console/runs`);
+  await button.click();
+  await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
+  const before = provider.asked;
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
+  await page.getByRole("button", { name: "Yes, sign me out" }).click();
+  await button.waitFor();
+  expect(new URL(page.url()).origin + new URL(page.url()).pathname).toBe(`${url}/console/`);
+  expect(provider.asked).toBe(before);
+  await button.click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).waitFor();
+  expect(provider.asked).toBe(before + 1);
   await context.close();
 });

@@ -78,9 +78,11 @@ export function useSignOut() {
   const client = useQueryClient();
   return useMutation({
     mutationFn: () => unwrap(api.DELETE("/console/session")),
-    onSettled() {
+    onSettled(signedOut) {
       forgetOthers(client);
       client.setQueryData(meOptions.queryKey, null);
+      // To end the session at the identity provider; it leads back.
+      if (signedOut) window.location.assign(signedOut.provider_sign_out_url);
     },
   });
 }

@@ -43,13 +43,13 @@ const waysSchema = z
 
 /** `/console/session/providers`: people who sign in by an identity provider (OpenID Connect). */
 export function createProviderSignInOperations(
-  { db, config, logger }: ApiDeps,
+  { db, config, secrets, logger }: ApiDeps,
   { credentials, oidc }: ApiServices,
 ): Operation[] {
   const providers = config.MILLRACE_OIDC_PROVIDERS;
   const byId = new Map(providers.map((provider) => [provider.id, provider]));
   const starts = createRateLimiter(db, STARTS);
-  const signIns = createProviderSignIn(db, oidc, (id) => credentials.forget(id));
+  const signIns = createProviderSignIn(db, oidc, secrets, (id) => credentials.forget(id));
 
   const callbackOf = (ctx: RequestContext, { id }: IdentityProvider): URL =>
     new URL(`${baseUrl(config, ctx)}${PATH}/${id}/callback`);

@@ -2,18 +2,22 @@ import { z } from "zod";
 import { roleAllows } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, notFound } from "../../domain/errors.ts";
+import { ProviderFailed } from "../../platform/oidc/oidc-client.ts";
 import { noteRefusedSignIns, recordSignIn } from "../../services/accounts/record-sign-in.ts";
+import { openIdToken } from "../../services/accounts/session-id-token.ts";
 import { openSession, redeemSignInLink } from "../../services/accounts/sessions.ts";
 import { findOrganisation } from "../../stores/accounts/organisations.ts";
 import { endSession, listSessions } from "../../stores/accounts/sessions.ts";
+import type { EndedSession } from "../../stores/accounts/sessions.ts";
 import { endTokenSession } from "../../stores/accounts/oauth-tokens.ts";
 import { findUser } from "../../stores/accounts/users.ts";
 import { requireSameOrigin, sessionCookie } from "../auth/session-cookie.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
+import { baseUrl } from "../http/base-url.ts";
 import { clientAddress } from "../http/client-address.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
-import type { Operation } from "../http/operation.ts";
+import type { Operation, RequestContext } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { requestOf } from "../http/request-audit.ts";
 import { meSchema, presentMe, presentSession, sessionSchema } from "./session-presenter.ts";
@@ -29,6 +33,11 @@ const signInBody = z
   ])
   .meta({ id: "SignIn" });
 
+const signedOutSchema = z
+  .object({ provider_sign_out_url: z.url().describe("The identity provider's; it leads back to the console.") })
+  .meta({ id: "SignedOut" });
+const TAKEN_BACK = { "Set-Cookie": "Takes the cookie away." };
+
 const COMMON = { tag: "Sessions", auth: "secret", role: "viewer" } as const;
 const EXAMPLE_ID = "0197f0a0-0000-7000-8000-000000000000";
 const EXAMPLE = {
@@ -43,8 +52,8 @@ const EXAMPLE = {
 
 /** `/console/session`, `/v2/sessions` and `/v2/me`: people signed in to the console. */
 export function createSessionOperations(
-  { db, config, logger }: ApiDeps,
-  { credentials, signIn }: ApiServices,
+  { db, config, secrets, logger }: ApiDeps,
+  { credentials, signIn, oidc }: ApiServices,
 ): Operation[] {
   const noteRefused = noteRefusedSignIns(db, logger);
 
@@ -55,6 +64,19 @@ export function createSessionOperations(
     ]);
     if (!organisation) throw notFound("organisation");
     return presentMe(principal, user, organisation);
+  }
+
+  /** Where a browser goes whose session has ended: to the provider, where the settings end that session too. */
+  async function onward(ctx: RequestContext, sessionId: string, ended: EndedSession): Promise<string | null> {
+    const provider = config.MILLRACE_OIDC_PROVIDERS.find(({ id }) => id === ended.provider_id);
+    if (!provider?.end_provider_session) return null;
+    const idToken = openIdToken(secrets, sessionId, ended.id_token);
+    return oidc.signOutUrl(provider, `${baseUrl(config, ctx)}/console/`, idToken).catch((error: unknown) => {
+      if (!(error instanceof ProviderFailed)) throw error;
+      const line = { request_id: ctx.state.requestId, provider: provider.id, code: error.code, reason: error.message };
+      logger.warn(line, "signed out here, and not at the identity provider");
+      return null;
+    });
   }
 
   return [
@@ -107,20 +129,32 @@ export function createSessionOperations(
       method: "DELETE",
       path: "/console/session",
       summary: "Sign out of the console",
-      description: "Ends the session of the cookie, and takes the cookie back.",
-      success: { 204: { description: "The session has ended.", headers: { "Set-Cookie": "Takes the cookie away." } } },
+      description:
+        "Ends the session of the cookie, and takes the cookie back. Where an identity provider has opened it, and the provider's `end_provider_session` is set, the answer says where the browser ends its session there.",
+      success: {
+        200: {
+          description: "The session has ended. The one at the identity provider has not yet.",
+          schema: signedOutSchema,
+          headers: TAKEN_BACK,
+          example: { provider_sign_out_url: "https://id.example.com/logout?client_id=millrace" },
+        },
+        204: { description: "The session has ended.", headers: TAKEN_BACK },
+      },
       async handler({ principal, ctx, audit }) {
         const { org_id, session_id } = principal;
-        if (session_id !== undefined) {
-          await db.orgTransaction(org_id, async (connection) => {
-            const ended = await endSession(connection, session_id, null);
-            const target = { type: "session", id: session_id };
-            // Another request may have ended it in between.
-            await audit(connection, { target, ...(ended && { before: { kind: "console", ...ended } }) });
-          });
-          credentials.forget(session_id);
-        }
-        return { status: 204, headers: sessionCookie(config, ctx, null) };
+        const headers = sessionCookie(config, ctx, null);
+        if (session_id === undefined) return { status: 204, headers };
+        const ended = await db.orgTransaction(org_id, async (connection) => {
+          const ended = await endSession(connection, session_id, null);
+          const target = { type: "session", id: session_id };
+          // Another request may have ended it in between.
+          await audit(connection, { target, ...(ended && { before: auditedSession(ended) }) });
+          return ended;
+        });
+        credentials.forget(session_id);
+        // It has ended here whatever the provider does.
+        const url = ended && (await onward(ctx, session_id, ended));
+        return url === null ? { status: 204, headers } : { status: 200, body: { provider_sign_out_url: url }, headers };
       },
     }),
     defineOperation({
@@ -195,6 +229,9 @@ export function createSessionOperations(
     }),
   ];
 }
+
+/** Without its ID token. */
+const auditedSession = ({ user_id, provider_id }: EndedSession) => ({ kind: "console", user_id, provider_id });
 
 const isAdmin = ({ role }: Principal): boolean => roleAllows(role, "admin");
 

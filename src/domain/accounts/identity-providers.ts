@@ -50,6 +50,7 @@ const providerSchema = z
       email_domains: listOf(text(253).toLowerCase()).optional(),
       link_by_email: bool.default(false),
       trust_email: bool.default(false),
+      end_provider_session: bool.default(false),
     },
     { error: "an object with the members of docs/sign-in.md is expected" },
   )

@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers/promises";
 import * as oidc from "openid-client";
 import { claimAt } from "../../domain/accounts/identity-providers.ts";
 import type { IdentityProvider } from "../../domain/accounts/identity-providers.ts";
@@ -6,6 +7,8 @@ import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { createOwnFetch } from "../fetch/own-fetch.ts";
 
 const TIMEOUT_SECONDS = 10;
+/** How long somebody who signs out waits for a provider that says nothing of itself. */
+const SIGN_OUT_SECONDS = 2;
 const MAX_BYTES = 1024 * 1024;
 /** How long a provider's own description of itself is used. Its keys are renewed by their ids. */
 const DISCOVERED_MS = 3_600_000;
@@ -25,6 +28,12 @@ export interface StartedSignIn extends SignInChecks {
 
 export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string };
 
+export interface FinishedSignIn {
+  /** Who has signed in. */
+  readonly claims: Claims;
+  readonly idToken: string;
+}
+
 /** Why a provider has identified nobody. The message is for the log alone: parts of it are the provider's. */
 export class ProviderFailed extends Error {
   readonly code: "provider_unavailable" | "provider_refused" | "provider_answer";
@@ -40,7 +49,9 @@ export class ProviderFailed extends Error {
 export interface OidcClient {
   start(provider: IdentityProvider, redirectUri: string): Promise<StartedSignIn>;
   /** Who has signed in, by the address that the browser came back to. */
-  finish(provider: IdentityProvider, returned: URL, checks: SignInChecks): Promise<Claims>;
+  finish(provider: IdentityProvider, returned: URL, checks: SignInChecks): Promise<FinishedSignIn>;
+  /** Where a browser ends its session at the provider, and comes back from; null where the provider has no such address. */
+  signOutUrl(provider: IdentityProvider, returnTo: string, idToken: string | null): Promise<string | null>;
   close(): Promise<void>;
 }
 
@@ -67,6 +78,16 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
       if (earlier) return earlier.found;
       throw new ProviderFailed("provider_unavailable", error);
     }
+  }
+
+  /** For somebody who does not need the provider: what it said before, where it does not answer at once. */
+  async function discoverSoon(provider: IdentityProvider): Promise<oidc.Configuration> {
+    const over = new AbortController();
+    const late = setTimeout(SIGN_OUT_SECONDS * 1000, known.get(provider.id)?.found, { signal: over.signal });
+    late.catch(() => undefined);
+    const found = await Promise.race([discover(provider), late]).finally(() => over.abort());
+    if (found !== undefined) return found;
+    throw new ProviderFailed("provider_unavailable", new Error(`no answer within ${SIGN_OUT_SECONDS} seconds`));
   }
 
   async function ask(provider: IdentityProvider): Promise<oidc.Configuration> {
@@ -110,14 +131,28 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
           idTokenExpected: true,
         });
         const claims = tokens.claims();
-        if (claims === undefined) throw new Error("There is no ID token.");
+        const idToken = tokens.id_token;
+        if (claims === undefined || idToken === undefined) throw new Error("There is no ID token.");
         const isThin = claims["email"] === undefined || claimAt(claims, provider.groups_claim) === undefined;
-        if (!isThin || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+        if (!isThin || configuration.serverMetadata().userinfo_endpoint === undefined) return { claims, idToken };
         const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-        return merged(claims, more);
+        return { claims: merged(claims, more), idToken };
       } catch (error) {
         throw new ProviderFailed(codeOf(error), error);
       }
+    },
+
+    async signOutUrl(provider, returnTo, idToken) {
+      const configuration = await discoverSoon(provider);
+      const endpoint = configuration.serverMetadata().end_session_endpoint;
+      if (endpoint === undefined) return null;
+      // A page of the console goes there: an address of another scheme could be a script.
+      const schemes = ["https:", new URL(provider.issuer).protocol];
+      if (!URL.canParse(endpoint) || !schemes.includes(new URL(endpoint).protocol))
+        throw new ProviderFailed("provider_answer", new Error("end_session_endpoint is no https address"));
+      // Without a state: whoever comes back is signed in no more, and nothing depends on it.
+      const parameters = { post_logout_redirect_uri: returnTo, ...(idToken !== null && { id_token_hint: idToken }) };
+      return oidc.buildEndSessionUrl(configuration, parameters).href;
     },
 
     close: () => guarded.close(),

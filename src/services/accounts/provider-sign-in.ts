@@ -6,6 +6,7 @@ import type { AuditActor } from "../../domain/audit/audit.ts";
 import { ProviderFailed } from "../../platform/oidc/oidc-client.ts";
 import type { Claims, OidcClient } from "../../platform/oidc/oidc-client.ts";
 import { hashSecret } from "../../platform/secrets/crypto.ts";
+import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
 import { findOrganisation } from "../../stores/accounts/organisations.ts";
 import { insertProviderSignIn, takeProviderSignIn } from "../../stores/accounts/provider-sign-ins.ts";
@@ -24,6 +25,7 @@ import { recordAudit } from "../audit/audit.ts";
 import type { AuditedChange } from "../audit/audit.ts";
 import { recordSignIn } from "./record-sign-in.ts";
 import type { SignInPlace } from "./record-sign-in.ts";
+import { sealIdToken } from "./session-id-token.ts";
 import { endSignInsOfUser, openSession } from "./sessions.ts";
 
 /** How long a person has at the provider. */
@@ -74,6 +76,7 @@ export interface ProviderSignInService {
 export function createProviderSignIn(
   db: Database,
   oidc: OidcClient,
+  box: SecretBox,
   forget: (id: string) => void,
 ): ProviderSignInService {
   return {
@@ -91,7 +94,7 @@ export function createProviderSignIn(
         takeProviderSignIn(connection, hashSecret(state), hashSecret(browser), provider.id),
       );
       if (started === null) throw new SignInRefused("sign_in_unknown");
-      const claims = await oidc.finish(provider, returned, { ...started, state }).catch(refuse);
+      const { claims, idToken } = await oidc.finish(provider, returned, { ...started, state }).catch(refuse);
       const { org_id } = provider;
       if (!(await db.org(org_id, (connection) => findOrganisation(connection, org_id))))
         throw new SignInRefused("not_set_up");
@@ -101,7 +104,12 @@ export function createProviderSignIn(
       for (const id of [...(user.user_id === null ? [] : [user.user_id]), ...keys]) forget(id);
       if ("refused" in user) throw new SignInRefused(user.refused);
       const who = { org_id, user_id: user.user_id };
-      const from = { user_agent: place.user_agent ?? "", address: place.address ?? "", provider_id: provider.id };
+      const by = {
+        id: provider.id,
+        // What nobody will use is not kept.
+        sealIdToken: (id: string) => (provider.end_provider_session ? sealIdToken(box, id, idToken) : null),
+      };
+      const from = { user_agent: place.user_agent ?? "", address: place.address ?? "", provider: by };
       const { secret } = await openSession(db, who, from, (connection, sessionId) =>
         recordSignIn(connection, place, who, sessionId, { provider: provider.id }),
       );

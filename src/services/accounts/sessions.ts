@@ -16,6 +16,13 @@ export interface OpenedSession {
 
 type Who = { readonly org_id: string; readonly user_id: string };
 
+/** The identity provider that a session is opened by. */
+interface By {
+  readonly id: string;
+  /** Seals its ID token for this session; null where none is kept. */
+  sealIdToken(sessionId: string): Buffer | null;
+}
+
 /**
  * Opens a session for somebody who has proved who they are. `from` is what the person recognises it by; `record` is called in its
  * transaction.
@@ -23,24 +30,26 @@ type Who = { readonly org_id: string; readonly user_id: string };
 export async function openSession(
   db: Database,
   { org_id, user_id }: Who,
-  from: { readonly user_agent: string; readonly address: string; readonly provider_id?: string },
+  from: { readonly user_agent: string; readonly address: string; readonly provider?: By },
   record: (db: Db, sessionId: string) => Promise<void>,
 ): Promise<OpenedSession> {
   const secret = generateToken("session");
+  const session_id = uuidv7();
   const session = {
-    session_id: uuidv7(),
+    session_id,
     org_id,
     user_id,
     secret_hash: secret.hash,
     user_agent: from.user_agent.slice(0, SHOWN_CHARACTERS),
     address: from.address,
-    provider_id: from.provider_id ?? null,
+    provider_id: from.provider?.id ?? null,
+    id_token: from.provider?.sealIdToken(session_id) ?? null,
   };
   await db.orgTransaction(org_id, async (connection) => {
     await insertSession(connection, session);
-    await record(connection, session.session_id);
+    await record(connection, session_id);
   });
-  return { session_id: session.session_id, secret: secret.value };
+  return { session_id, secret: secret.value };
 }
 
 /** Makes the secret of a link that signs a user in once. */

@@ -20,6 +20,8 @@ export interface NewSession {
   readonly address: string;
   /** The identity provider that the person has signed in by. */
   readonly provider_id: string | null;
+  /** The provider's of the sign-in, sealed. */
+  readonly id_token: Buffer | null;
 }
 
 /** A session that has not ended, with its user. */
@@ -54,8 +56,8 @@ export async function insertSession(db: Db, session: NewSession): Promise<void> 
   await db.query(
     {
       name: "insert_session",
-      text: `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address, provider_id)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text, $7::text)`,
+      text: `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address, provider_id, id_token)
+        values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text, $7::text, $8::bytea)`,
     },
     [
       session.session_id,
@@ -65,6 +67,7 @@ export async function insertSession(db: Db, session: NewSession): Promise<void> 
       session.user_agent,
       session.address,
       session.provider_id,
+      session.id_token,
     ],
   );
 }
@@ -115,15 +118,18 @@ export async function listSessions(db: Db, userId: string | null, page: Keyset):
   );
 }
 
-export type EndedSession = Pick<Session, "user_id" | "provider_id">;
+export type EndedSession = Pick<Session, "user_id" | "provider_id"> & Pick<NewSession, "id_token">;
 
-/** Ends a session: any of the organisation's, or with `userId` only one of that user. Answers whose it was; null when there is none to end. */
+/** Ends a session: any of the organisation's, or with `userId` only one of that user. Answers what it was; null when there is none to end. */
 export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<EndedSession | null> {
   const rows = await db.query<EndedSession>(
     {
       name: "end_session",
-      text: `update sessions s set ended_at = now() where org_id = current_org() and session_id = $1::uuid
-        and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} returning user_id, provider_id`,
+      text: `with ended as (
+          select session_id, id_token from sessions s where org_id = current_org() and session_id = $1::uuid
+            and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} for no key update)
+        update sessions s set ended_at = now(), id_token = null from ended where s.session_id = ended.session_id
+        returning s.user_id, s.provider_id, ended.id_token`,
     },
     [sessionId, userId],
   );
@@ -135,7 +141,7 @@ export async function endSessionsOfUser(db: Db, userId: string): Promise<void> {
   await db.query(
     {
       name: "end_sessions_of_user",
-      text: "update sessions set ended_at = now() where user_id = $1::uuid and ended_at is null",
+      text: "update sessions set ended_at = now(), id_token = null where user_id = $1::uuid and ended_at is null",
     },
     [userId],
   );

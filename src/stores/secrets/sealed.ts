@@ -28,6 +28,7 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   },
   { table: "triggers", id: "id", columns: { secret: "secret" }, where: "secret is not null" },
   { table: "connections", id: "connection_id", columns: { credential: "credential" }, where: "true" },
+  { table: "sessions", id: "session_id", columns: { id_token: "id_token" }, where: "id_token is not null" },
   { table: "data_keys", id: "key_id", columns: { sealed: "key" }, where: "true" },
 ];
 
