@@ -135,11 +135,12 @@ describe("the sweep of blobs", () => {
 describe("what an erasure has taken from an organisation's rows", () => {
   it("is removed unless another row of the organisation refers to it, of whatever run", async () => {
     const other = await buildTenant(own.database);
-    const names = ["input", "output", "value", "step", "file", "answer", "none", "foreign"] as const;
+    const names = ["input", "output", "value", "step", "file", "answer", "none", "foreign", "foreignFile"] as const;
     const keys = Object.fromEntries(await Promise.all(names.map(async (name) => [name, await put()] as const)));
     const theirs = await put(other);
     const ref = (name: string) => ({ ref: { $blob: keys[name] ?? "", size: 1 } });
     await buildRun(own.database, tenant, { inputs: { "in-0": ref("input") } });
+    await buildRun(own.database, other, { inputs: { "in-0": ref("foreign") } });
     // Of the runs' tables each row is of a run of its own: they are looked through run by run here.
     const [failed, long, agent] = [
       await buildRun(own.database, tenant),
@@ -157,23 +158,25 @@ describe("what an erasure has taken from an organisation's rows", () => {
       tenant.org_id,
       JSON.stringify(ref("step")),
     ]);
-    await system(
-      `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
-       values (gen_random_uuid(), $1, $2, 'doc-0', 'u', 'f', 'text/plain', 1, 'h', $3)`,
-      [tenant.org_id, tenant.project_id, keys["file"]],
-    );
+    // No row of another organisation is looked into: its runs are between those of this one.
+    for (const [of, key] of [
+      [tenant, "file"],
+      [other, "foreignFile"],
+    ] as const)
+      await system(
+        `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key)
+         values (gen_random_uuid(), $1, $2, 'doc-0', 'u', 'f', 'text/plain', 1, 'h', $3)`,
+        [of.org_id, of.project_id, keys[key]],
+      );
     await system(
       `insert into idempotency_keys (org_id, key, operation, request_hash, resource_id, response)
        values ($1, 'k', 'createRun', '\\x00', gen_random_uuid(), jsonb_build_object('status', 201, 'blob', $2::text))`,
       [tenant.org_id, keys["answer"]],
     );
-    // No row of another organisation is looked into, though it has more of them.
-    for (let n = 0; n < 3; n++) await buildRun(own.database, other, { inputs: { "in-0": ref("foreign") } });
-
     const all = [...names.map((name) => keys[name] ?? ""), theirs];
-    expect(await removeUnreferenced({ db: own.database, blobs }, tenant.org_id, all, 1)).toBe(2);
+    expect(await removeUnreferenced({ db: own.database, blobs }, tenant.org_id, all, 1)).toBe(3);
     const there = await Promise.all(names.map(async (name) => [name, await blobs.exists(keys[name] ?? "")]));
-    const gone: readonly string[] = ["none", "foreign"];
+    const gone: readonly string[] = ["none", "foreign", "foreignFile"];
     expect(there).toEqual(names.map((name) => [name, !gone.includes(name)]));
     expect(await blobs.exists(theirs)).toBe(true);
   });
