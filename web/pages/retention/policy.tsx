@@ -139,7 +139,7 @@ function Fewer({
   return (
     <Confirm
       title={`Keep runs of ${whose} for ${daysOf(days)}`}
-      action="Save and remove"
+      action={data?.runs === 0 && !data.isMore ? "Save" : "Save and remove"}
       isPending={isPending || !isCounted}
       {...rest}
     >
