@@ -101,11 +101,12 @@ async function serverOfVersion(number: number): Promise<string> {
 }
 
 describe("a PostgreSQL of a version that is not supported", () => {
-  it("is refused by every process, which say the range and nothing else", async () => {
+  it("is refused by every process, which say the setting and the range and nothing else", async () => {
     const env = { DATABASE_URL: await serverOfVersion(140_012), TEMPORAL_ADDRESS: inject("millrace").temporalAddress };
     const refusal = "Millrace runs on PostgreSQL 15 to 18, and this server is 14.";
     const [migrate, ...services] = await Promise.all(["migrate", "api", "worker"].map((name) => main(name, env)));
-    for (const service of services) expect(service).toEqual({ code: 1, stdout: "", stderr: `${refusal}\n` });
+    for (const service of services)
+      expect(service).toEqual({ code: 1, stdout: "", stderr: `DATABASE_URL: ${refusal}\n` });
     expect(migrate).toMatchObject({ code: 1, stderr: expect.stringContaining(refusal) });
     const doctor = await millrace(["doctor"], env);
     expect(doctor).toMatchObject({
