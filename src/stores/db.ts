@@ -281,6 +281,19 @@ function listen(
   };
 }
 
+/** Codes of sockets and of the resolver of names (EAI_AGAIN: it may answer later). */
+const UNREACHABLE = new Set([
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+  "ENOTFOUND",
+  "EPIPE",
+  "ETIMEDOUT",
+]);
+
 /** Whether the error means that Postgres is unreachable, shutting down or not to be used (and not that a statement failed). */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -289,8 +302,7 @@ export function isConnectionError(error: unknown): boolean {
   if (typeof code === "string") {
     // Class 08: connection exception; 57P0x: shutdown, crash, starting up; 53300: no connection slot.
     if (code.startsWith("08") || code.startsWith("57P0") || code === "53300") return true;
-    if (["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "ENOTFOUND", "EHOSTUNREACH", "ENOENT"].includes(code))
-      return true;
+    if (UNREACHABLE.has(code)) return true;
   }
   // pg reports these without a code.
   return /^(Connection terminated|Client has encountered a connection error|timeout exceeded when trying to connect|Query read timeout)/.test(
