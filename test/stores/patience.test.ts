@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
 
-const away = (): Error => Object.assign(new Error("connect"), { code: "ECONNREFUSED" });
+const away = (code = "ECONNREFUSED"): Error => Object.assign(new Error("connect"), { code });
 
 /** Work that fails so before it succeeds; no time passes. */
 function failing(errors: readonly Error[]) {
@@ -23,7 +23,9 @@ function failing(errors: readonly Error[]) {
 
 describe("while the database is away", () => {
   it("work is tried again, at ever longer intervals up to a limit", async () => {
-    const { work, waits, sleep } = failing(Array.from({ length: 6 }, away));
+    const { work, waits, sleep } = failing(
+      Array.from({ length: 6 }, (_, n) => away(n % 2 === 0 ? "ECONNREFUSED" : "EAI_AGAIN")),
+    );
     expect(await whileDatabaseIsAway(work, { maxMs: 60_000, maxWaitMs: 500, sleep })).toBe("written");
     expect(waits).toEqual([100, 200, 400, 500, 500, 500]);
   });
