@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
-import { MAX_SUBSCRIPTIONS, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
+import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
 import type { Db } from "../../stores/db.ts";
 import { recordCreated, recordDeleted } from "../../services/audit/audit.ts";
@@ -36,43 +36,10 @@ import {
   webhookSecretSchema,
   webhookSubscriptionSchema,
 } from "./subscription-presenter.ts";
-import {
-  distinct,
-  eventPatterns,
-  lowerCased,
-  projectFilter,
-  projectIssues,
-  receiverUrl,
-  refusalOfUrl,
-  sentHeaders,
-} from "./webhook-body.ts";
+import { changeBody, createBody, distinct, lowerCased, projectIssues, refusalOfUrl } from "./webhook-body.ts";
 
 const SUBSCRIPTION = "webhook subscription";
 export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTION) });
-const description = z.string().max(1000);
-
-const createBody = z
-  .strictObject({
-    url: receiverUrl,
-    events: eventPatterns,
-    filter: projectFilter.nullish(),
-    description: description.default(""),
-    headers: sentHeaders.nullish(),
-  })
-  .meta({ id: "WebhookSubscriptionCreate" });
-const changeBody = z
-  .strictObject({
-    url: receiverUrl.optional(),
-    events: eventPatterns.optional(),
-    filter: projectFilter.nullish().describe("Null removes it."),
-    description: description.optional(),
-    headers: sentHeaders.nullish().describe("Takes the place of all there were; null removes them."),
-    status: z
-      .enum(SUBSCRIPTION_STATUSES)
-      .optional()
-      .describe("`disabled` ends what is under way; a replay sends it once the subscription is enabled again."),
-  })
-  .meta({ id: "WebhookSubscriptionChange" });
 
 const TAG = "Webhooks";
 const ADMINS = { tag: TAG, auth: "secret", role: "admin" } as const;

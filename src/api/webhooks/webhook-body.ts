@@ -1,14 +1,14 @@
 import { z } from "zod";
 import { EVENT_TYPES, typesOfPattern } from "../../domain/webhooks/events.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
-import { headerProblems } from "../../domain/webhooks/webhook.ts";
+import { headerProblems, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
 import { FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import { outboundHeaders, outboundUrl } from "../../platform/fetch/guarded-fetch-request.ts";
 import { unknownProjects } from "../../services/projects/projects.ts";
 import type { Database } from "../../stores/db.ts";
 
 /** What a receiver's address looks like. Whether it may be called is asked of the guarded fetch. */
-export const receiverUrl = z
+const receiverUrl = z
   .string()
   .trim()
   .min(1, { abort: true })
@@ -34,12 +34,12 @@ export const eventPatterns = z
   .max(50)
   .describe("Types of events, `prefix.*`, or `*`.");
 
-export const projectFilter = z
+const projectFilter = z
   .strictObject({ project_id: z.array(z.uuid().toLowerCase()).min(1).max(100) })
   .describe("Only events of these projects. Without it all events, with or without a project.");
 
 /** Headers to be sent along. */
-export const sentHeaders = z
+const sentHeaders = z
   .record(z.string(), z.string())
   .superRefine((headers, context) => {
     const add = (name: string, message: string): void =>
@@ -59,6 +59,32 @@ export const sentHeaders = z
     }
   })
   .describe("Sent along with each event, e.g. for a gateway's own credential. At most 20.");
+
+const description = z.string().max(1000);
+
+export const createBody = z
+  .strictObject({
+    url: receiverUrl,
+    events: eventPatterns,
+    filter: projectFilter.nullish(),
+    description: description.default(""),
+    headers: sentHeaders.nullish(),
+  })
+  .meta({ id: "WebhookSubscriptionCreate" });
+
+export const changeBody = z
+  .strictObject({
+    url: receiverUrl.optional(),
+    events: eventPatterns.optional(),
+    filter: projectFilter.nullish().describe("Null removes it."),
+    description: description.optional(),
+    headers: sentHeaders.nullish().describe("Takes the place of all there were; null removes them."),
+    status: z
+      .enum(SUBSCRIPTION_STATUSES)
+      .optional()
+      .describe("`disabled` ends what is under way; a replay sends it once the subscription is enabled again."),
+  })
+  .meta({ id: "WebhookSubscriptionChange" });
 
 /** The headers with their names in lower case. */
 export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
