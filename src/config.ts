@@ -271,7 +271,9 @@ export const environmentSchema = z.object({
     .describe("How long events and their deliveries are kept, for replays"),
   MILLRACE_RUN_RETENTION_DAYS: int(1, 36_500)
     .optional()
-    .describe("Days after its end that a run is kept with its nodes, events and values; unset, for ever"),
+    .describe(
+      "Days after its end that a run is kept with its nodes, events and values; from 28 on, removed by the week; unset, for ever",
+    ),
   MILLRACE_MAX_MONITORS: int(0, 10_000).default(20).describe("Monitors of evals that an organisation may have"),
   MILLRACE_MAX_MONITOR_EVALUATORS: int(1, 50).default(10).describe("Evaluators of a monitor"),
   MILLRACE_MONITOR_RUNS_PER_HOUR: int(1, 100_000)

@@ -28,7 +28,7 @@ const ETAG = { ETag: "For If-Match." };
 const projectParams = z.object({ project_id: pathId("project") });
 const EXAMPLES = { month: { run_days: 30 }, unset: { run_days: null } };
 const REMOVAL =
-  "Runs that have had their time are removed within minutes, and so are the turns of conversations; values in the blob store a day later. What is removed does not come back when more days are set.";
+  "Runs that have had their time are removed within minutes, and so are the turns of conversations; values in the blob store a day later. Where the installation's days alone count, and are 28 or more, runs are removed by the week: up to nine days later, or a month with more than 180 days. What is removed does not come back when more days are set.";
 
 /** `/v2/retention` and `/v2/projects/{project_id}/retention`: how long runs are kept. */
 export function createRetentionOperations({ db, config }: ApiDeps): Operation[] {
