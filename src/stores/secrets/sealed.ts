@@ -32,10 +32,21 @@ export const SEALED_TABLES: readonly SealedTable[] = [
   { table: "data_keys", id: "key_id", columns: { sealed: "key" }, where: "true" },
 ];
 
-/** The ids of the master keys that anything is sealed under, in hexadecimal: they are the four bytes after the version. System only. */
+/**
+ * The ids of the master keys that anything is sealed under, in hexadecimal: they are the four bytes after the version. Columns that
+ * the schema does not have yet are passed over: a backup before an upgrade is made by the new version, too. System only.
+ */
 export async function masterKeyIds(db: Db): Promise<string[]> {
+  const known = await db.query<{ column: string }>(
+    `select t.name || '.' || a.attname as "column" from unnest($1::text[]) as t (name)
+      join pg_attribute a on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped`,
+    [SEALED_TABLES.map(({ table }) => table)],
+  );
+  const there = new Set(known.map(({ column }) => column));
   const columns = SEALED_TABLES.flatMap(({ table, columns: all, where }) =>
-    Object.keys(all).map((column) => `select substring(${column} from 2 for 4) as id from ${table} where ${where}`),
+    Object.keys(all)
+      .filter((column) => there.has(`${table}.${column}`))
+      .map((column) => `select substring(${column} from 2 for 4) as id from ${table} where ${where}`),
   );
   const rows = await db.query<{ id: string }>(
     `select distinct encode(id, 'hex') as id from (${columns.join(" union all ")}) sealed where id is not null order by 1`,
