@@ -52,7 +52,7 @@ export async function setRetention(db: Db, projectId: string | null, runDays: nu
  * ($1), the organisation and the project, and whether the latter two have set them.
  */
 export const KEPT_FOR = `select p.org_id, p.project_id, least($1::int, o.run_days, q.run_days) as days,
-    coalesce(least(o.run_days, q.run_days) <= coalesce($1::int, least(o.run_days, q.run_days)), false) as by_policy
+    least(o.run_days, q.run_days) is not distinct from least($1::int, o.run_days, q.run_days) as by_policy
   from projects p
   left join retention_policies o on o.org_id = p.org_id and o.project_id is null
   left join retention_policies q on q.org_id = p.org_id and q.project_id = p.project_id

@@ -1,5 +1,6 @@
 import { nextProgress } from "../../domain/erasures/erasure.ts";
 import type { ErasureProgress, ErasureRest } from "../../domain/erasures/erasure.ts";
+import { UUID_PATTERN } from "../../domain/uuid.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
@@ -64,6 +65,7 @@ const BLOBS_AT_ONCE = 5000;
 /** Temporal removes histories in the background. */
 const WAIT_MS = 500;
 const LONGEST_ANSWER_BYTES = 1024 * 1024 * 1024;
+const UUIDS = new RegExp(UUID_PATTERN, "gi");
 
 /** Keys of blobs in the payloads of histories: the ids of an organisation and of a blob. */
 export const BLOB_KEYS = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
@@ -170,7 +172,7 @@ async function isErased(
   if (bytes === null) return false;
   const text = bytes.toString("utf8");
   if (project_id === null && text.includes(`"user_id":${JSON.stringify(user_id)}`)) return true;
-  const ids = new Set(text.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi));
+  const ids = new Set(text.match(UUIDS));
   return db.system((connection) => namesErased(connection, erasure_id, [...ids].join(" ")));
 }
 

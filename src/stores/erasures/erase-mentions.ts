@@ -1,4 +1,5 @@
 import { ERASED } from "../../domain/erasures/erasure.ts";
+import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 import { LOWEST_ID } from "../keyset.ts";
 import { countOf } from "./erase-runs.ts";
@@ -12,9 +13,8 @@ export interface Scanned {
   readonly found: number;
 }
 
-const UUIDS = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 /** Whether a text names something that is erased, in either case. $1 is the erasure. */
-const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUIDS}', 'gi') as m
+const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUID_PATTERN}', 'gi') as m
   join erasure_items i on i.erasure_id = $1::uuid and i.item_id = m[1]::uuid)`;
 
 /** The user's id as JSON has it. */
