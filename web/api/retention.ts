@@ -1,13 +1,13 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
+import { TERMINAL_STATES } from "./runs.ts";
 
 export type Retention = Schemas["Retention"];
 
 const DAY_MS = 86_400_000;
 /** More are not counted one by one. */
 const COUNTED = 100;
-export const ENDED_STATES = ["COMPLETED", "FAILED", "CANCELLED"] as const;
 
 /** How long runs are kept: in a project, or without one in the organisation. */
 export const retentionOptions = (project_id: string | null) =>
@@ -41,7 +41,11 @@ export const endedBeforeOptions = (project_id: string | null, days: number) =>
     gcTime: 0,
     queryFn: async () => {
       const before = new Date(Date.now() - days * DAY_MS).toISOString();
-      const filter = { state: [...ENDED_STATES], created_before: before, ...(project_id !== null && { project_id }) };
+      const filter = {
+        state: [...TERMINAL_STATES],
+        created_before: before,
+        ...(project_id !== null && { project_id }),
+      };
       const query = { ...filter, order: "asc" as const, page_size: COUNTED };
       const { data, has_more } = await unwrap(api.GET("/v2/runs", { params: { query } }));
       // A run that took long may have been created before and have ended since.

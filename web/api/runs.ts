@@ -19,7 +19,8 @@ export const RUN_STATES: readonly RunState[] = [
   "CANCELLED",
 ];
 export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow"] as const;
-export const isTerminal = (state: RunState): boolean => ["COMPLETED", "FAILED", "CANCELLED"].includes(state);
+export const TERMINAL_STATES: readonly RunState[] = ["COMPLETED", "FAILED", "CANCELLED"];
+export const isTerminal = (state: RunState): boolean => TERMINAL_STATES.includes(state);
 
 /** Every filter of the list, by its name in the API and in the console's address. */
 export interface RunFilters {

@@ -3,6 +3,7 @@ import type { JSX } from "react";
 import { useSearchParams } from "react-router";
 import { useMay, useMe } from "../../api/accounts.ts";
 import { projectsOptions } from "../../api/runs.ts";
+import { ProjectSelect } from "../../parts/project-select.tsx";
 import { Empty, Loading } from "../../parts/states.tsx";
 import { ProjectMembers } from "./project-members.tsx";
 
@@ -22,19 +23,11 @@ export function Members(): JSX.Element {
   return (
     <>
       <div className="row">
-        <select
-          className="input input-short"
-          aria-label="Project"
-          data-search
+        <ProjectSelect
+          projects={own}
           value={chosen.project_id}
-          onChange={(event) => setSearch({ tab: "members", project: event.target.value })}
-        >
-          {own.map(({ project_id, name }) => (
-            <option key={project_id} value={project_id}>
-              {name}
-            </option>
-          ))}
-        </select>
+          onChange={(project) => setSearch({ tab: "members", project })}
+        />
       </div>
       <ProjectMembers key={chosen.project_id} projectId={chosen.project_id} />
     </>

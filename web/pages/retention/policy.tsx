@@ -3,8 +3,9 @@ import { useState } from "react";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { toProblem } from "../../api/problem.ts";
-import { ENDED_STATES, endedBeforeOptions, retentionOptions, useRetentionChange } from "../../api/retention.ts";
+import { endedBeforeOptions, retentionOptions, useRetentionChange } from "../../api/retention.ts";
 import type { Retention } from "../../api/retention.ts";
+import { TERMINAL_STATES } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Field } from "../../parts/field.tsx";
@@ -135,7 +136,7 @@ function Fewer({
   const { data, error } = useQuery(endedBeforeOptions(projectId, days));
   const isCounted = data !== undefined || error !== null;
   const count = data && `${data.runs.toLocaleString()}${data.isMore ? " or more" : ""}`;
-  const filter = { state: ENDED_STATES, ...(projectId !== null && { project_id: projectId }) };
+  const filter = { state: TERMINAL_STATES, ...(projectId !== null && { project_id: projectId }) };
   return (
     <Confirm
       title={`Keep runs of ${whose} for ${daysOf(days)}`}

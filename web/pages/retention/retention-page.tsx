@@ -7,6 +7,7 @@ import { retentionOptions } from "../../api/retention.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { limitsOptions } from "../../api/system.ts";
 import { PageHead } from "../../parts/page.tsx";
+import { ProjectSelect } from "../../parts/project-select.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { duration } from "../../parts/time.tsx";
@@ -53,19 +54,11 @@ function Project({ isViewer }: { readonly isViewer: boolean }): JSX.Element {
       {projects && chosen && (
         <>
           <div className="row">
-            <select
-              className="input input-short"
-              aria-label="Project"
-              data-search
+            <ProjectSelect
+              projects={projects.data}
               value={chosen.project_id}
-              onChange={({ target: { value } }) => setSearch({ project: value })}
-            >
-              {projects.data.map(({ project_id, name }) => (
-                <option key={project_id} value={project_id}>
-                  {name}
-                </option>
-              ))}
-            </select>
+              onChange={(project) => setSearch({ project })}
+            />
           </div>
           <Policy
             key={chosen.project_id}

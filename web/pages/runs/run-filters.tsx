@@ -5,6 +5,7 @@ import { useSearchParams } from "react-router";
 import { RUN_STATES, RUN_TYPES, projectsOptions } from "../../api/runs.ts";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { ProjectSelect } from "../../parts/project-select.tsx";
 import { lookOf } from "../../parts/status.tsx";
 import { filtersOf, withFilter } from "./filters.ts";
 import "./runs.css";
@@ -33,20 +34,13 @@ export function RunFiltersBar(): JSX.Element {
   return (
     <section className="panel stack-tight filters" aria-label="Filters">
       <div className="row">
-        <select
-          className="input input-short"
-          aria-label="Project"
-          data-search
+        <ProjectSelect
+          projects={projects?.data ?? []}
           value={filters.project_id ?? ""}
-          onChange={(event) => set("project_id", event.target.value)}
+          onChange={(project) => set("project_id", project)}
         >
           <option value="">All projects</option>
-          {projects?.data.map(({ project_id, name }) => (
-            <option key={project_id} value={project_id}>
-              {name}
-            </option>
-          ))}
-        </select>
+        </ProjectSelect>
         <div className="chips" role="group" aria-label="States">
           {RUN_STATES.map((state) => {
             const isOn = states.includes(state);
