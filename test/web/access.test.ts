@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { asking } from "../api/tenant.ts";
-import { overflow, signedIn, text, violations, visit } from "./support/console.ts";
+import { checkBothLooks, signedIn, text, violations, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
@@ -166,14 +166,7 @@ describe("the members of a project", () => {
     // The next stops of the keyboard are the search, the role and what gives it.
     for (const key of ["Tab", "Tab", "Tab"]) await page.keyboard.press(key);
     expect(await roles(own)).toEqual({ [email]: "admin" });
-    for (const [colorScheme, width] of [
-      ["dark", 360],
-      ["light", 1280],
-    ] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.setViewportSize({ width, height: 800 });
-      expect([await violations(page), (await overflow(page)) <= 1]).toEqual([[], true]);
-    }
+    await checkBothLooks(page);
     await page.keyboard.press("Enter");
     const role = page.getByLabel("Role of invited@example.test", { exact: true });
     await role.selectOption("editor");

@@ -93,6 +93,19 @@ export async function violations(page: Page): Promise<string[]> {
 export const overflow = (page: Page): Promise<number> =>
   page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 
+/** In both looks, the narrow window first, axe finds no fault and nothing is wider than the window. `what` names the page in a failure. */
+export async function checkBothLooks(page: Page, what = ""): Promise<void> {
+  for (const [colorScheme, width] of [
+    ["dark", 360],
+    ["light", 1280],
+  ] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 800 });
+    expect(await violations(page), `${what} ${colorScheme}`).toEqual([]);
+    expect(await overflow(page), `${what} ${width} px`).toBeLessThanOrEqual(1);
+  }
+}
+
 /** Waits until the page says this. */
 export const text = (page: Page, what: string | RegExp): Promise<void> => page.getByText(what).first().waitFor();
 
