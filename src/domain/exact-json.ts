@@ -2,8 +2,7 @@ import type { Json } from "./json.ts";
 
 /** Only a text with so many digits, or with such an exponent, can have a number that is not exact. */
 const MAY_BE_INEXACT = /\d{16}|[eE]\+?\d{3}/;
-/** An escape, a quote or a number: enough to know which numbers stand outside of strings. */
-const TOKEN = /\\[^]|"|-?\d[\d.eE+-]*/g;
+const NUMBER = /-?\d[\d.eE+-]*/g;
 
 /** Fractions are rounded as everywhere; a whole number is kept to the last digit, and one that is too large is none. */
 const isExact = (number: string): boolean =>
@@ -16,15 +15,30 @@ const isExact = (number: string): boolean =>
 export function parseExactJson(text: string): Json {
   const value = JSON.parse(text) as Json;
   if (!MAY_BE_INEXACT.test(text)) return value;
-  let inString = false;
-  let changed = false;
-  const exact = text.replace(TOKEN, (token) => {
-    if (token === '"') inString = !inString;
-    else if (!inString && !token.startsWith("\\") && !isExact(token)) {
-      changed = true;
-      return `"${token}"`;
-    }
-    return token;
-  });
-  return changed ? (JSON.parse(exact) as Json) : value;
+  const exact = withQuotedNumbers(text);
+  return exact === text ? value : (JSON.parse(exact) as Json);
+}
+
+/** The same JSON text with every number that is not exact as a string. Strings are passed natively: they may be megabytes of base64. */
+function withQuotedNumbers(text: string): string {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length;) {
+    const quote = text.indexOf('"', at);
+    const plain = text.slice(at, quote === -1 ? text.length : quote);
+    parts.push(plain.replace(NUMBER, (number) => (isExact(number) ? number : `"${number}"`)));
+    if (quote === -1) break;
+    at = endOfString(text, quote);
+    parts.push(text.slice(quote, at));
+  }
+  return parts.join("");
+}
+
+/** Where the string ends that begins at `quote`: behind the next quote that is not escaped. */
+function endOfString(text: string, quote: number): number {
+  for (let end = quote; ;) {
+    end = text.indexOf('"', end + 1);
+    let escapes = 0;
+    while (text[end - 1 - escapes] === "\\") escapes++;
+    if (end === -1 || escapes % 2 === 0) return end === -1 ? text.length : end + 1;
+  }
 }

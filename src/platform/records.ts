@@ -1,6 +1,7 @@
 import { parse } from "csv-parse";
 import { pipeline } from "node:stream/promises";
 import { PassThrough, Readable } from "node:stream";
+import { parseExactJson } from "../domain/exact-json.ts";
 import { NotUtf8, asUtf8 } from "./utf8.ts";
 
 /** Longest line of a JSONL file, and longest record of a CSV file (bytes). */
@@ -184,7 +185,7 @@ async function* readJson(content: AsyncIterable<Buffer>): AsyncGenerator<FileRec
 
 function parsed(line: number, text: string): FileRecord {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseExactJson(text);
     const problem = faultOf(value, MAX_DEPTH, text.includes("__proto__") || text.includes("\\u"));
     return problem === undefined ? { line, value } : { line, problem };
   } catch (error) {

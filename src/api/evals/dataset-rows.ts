@@ -136,6 +136,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           rows: [{ inputs: { "in-0": "A" } }, { inputs: { "in-0": "B" }, external_id: "b-1", tags: ["short"] }],
         },
       },
+      exactNumbers: true,
       success: {
         201: {
           description: "The rows.",
@@ -198,6 +199,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       wideBody: true,
       problems: ["precondition_failed", "conflict"],
       examples: { expected: { expected_outputs: { "out-0": "At ten." } }, archive: { status: "archived" } },
+      exactNumbers: true,
       success: { 200: { description: "The row as it is now.", schema: rowSchema, headers: ETAG } },
       async handler({ params: { dataset_id, row_id }, headers, body, principal: { org_id }, audit }) {
         const given = { ...body, inputs: body.inputs ?? {}, expected_outputs: body.expected_outputs ?? {} };

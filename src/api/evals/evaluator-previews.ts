@@ -88,6 +88,7 @@ export function createEvaluatorPreviewOperations(deps: ApiDeps): Operation[] {
           sample: { outputs: { "out-0": "We open at nine" }, expected_outputs: { "out-0": "We open at ten" } },
         },
       },
+      exactNumbers: true,
       success: { 200: { description: "What it says.", schema: previewSchema } },
       async handler({ body: asked, principal: { org_id }, signal }) {
         const { evaluator_id = "", evaluator } = asked;

@@ -115,6 +115,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
         node: { name: "grounded", data_type: "boolean", value: false, node_id: "ai-0" },
         label: { name: "tone", data_type: "categorical", value: "friendly", metadata: { round: 2 } },
       },
+      exactNumbers: true,
       success: {
         201: {
           description: "The score.",
@@ -240,6 +241,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
         judge: { value: 0.2, comment: "It names a shop that has closed." },
         verdict: { passed: true },
       },
+      exactNumbers: true,
       success: {
         200: { description: "The score as it is now.", schema: scoreSchema, headers: ETAG, example: CORRECTED },
       },

@@ -116,6 +116,7 @@ export function createScoringOperations({ db, scorer }: ApiDeps): Operation[] {
           ],
         },
       },
+      exactNumbers: true,
       success: {
         200: { description: "What they say, in the order of the samples.", schema: scoringSchema, example: SCORED },
       },

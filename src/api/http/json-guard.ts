@@ -16,6 +16,13 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const COMMA = 0x2c;
+const ZERO = 0x30;
+const NINE = 0x39;
+const SMALL_E = 0x65;
+/** Made small by this bit. */
+const CASE = 0x20;
+/** No number with fewer digits is rounded when it is read. */
+const INEXACT_DIGITS = 16;
 
 /**
  * Detects, while a JSON text arrives, why it must not be parsed: too deep, too many values. The text need not
@@ -28,6 +35,9 @@ export class JsonShape {
   /** 1 where a chunk ended between a backslash and what it escapes. */
   #skip = 0;
   #problem: string | null = null;
+  /** Digits in a row up to here, outside of strings. */
+  #digits = 0;
+  #mayBeInexact = false;
   readonly #maxValues: number;
 
   constructor(maxValues: number) {
@@ -39,8 +49,14 @@ export class JsonShape {
     return this.#problem;
   }
 
+  /** Whether a number has so many digits, or an exponent, that reading it might change it. */
+  get mayBeInexact(): boolean {
+    return this.#mayBeInexact;
+  }
+
   read(chunk: Uint8Array): void {
     if (this.#problem !== null) return;
+    let digits = this.#digits;
     let depth = this.#depth;
     let values = this.#values;
     let inString = this.#inString;
@@ -48,7 +64,9 @@ export class JsonShape {
     // Native search makes base64 of many MB cheap.
     const isPlain = !chunk.includes(BACKSLASH);
     for (; at < chunk.length; at++) {
-      const byte = chunk[at];
+      const byte = chunk[at] ?? 0;
+      const before = digits;
+      digits = 0;
       if (inString && isPlain) {
         const end = chunk.indexOf(QUOTE, at);
         inString = end === -1;
@@ -65,8 +83,14 @@ export class JsonShape {
         depth--;
       } else if (byte === COMMA) {
         values++;
+      } else if (byte >= ZERO && byte <= NINE) {
+        digits = before + 1;
+        if (digits >= INEXACT_DIGITS) this.#mayBeInexact = true;
+      } else if (before > 0 && (byte | CASE) === SMALL_E) {
+        this.#mayBeInexact = true;
       }
     }
+    this.#digits = digits;
     if (depth > MAX_JSON_DEPTH) this.#problem = `The body nests deeper than ${MAX_JSON_DEPTH} levels`;
     else if (values > this.#maxValues) this.#problem = `The body has more than ${this.#maxValues} values`;
     this.#depth = depth;

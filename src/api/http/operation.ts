@@ -152,6 +152,8 @@ export interface OperationDefinition<
   readonly wideBody?: boolean;
   /** Never refuses the body for a member it does not know, not even for `__proto__`. */
   readonly looseBody?: boolean;
+  /** The body holds values that are kept as they are: a number that reading would change is a text with the same digits. */
+  readonly exactNumbers?: boolean;
   readonly success: Readonly<Record<number, Success>>;
   /** Codes that the other members do not imply. */
   readonly problems?: readonly ProblemCode[];

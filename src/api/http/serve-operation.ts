@@ -132,6 +132,7 @@ async function readRequest(
     limit,
     maxValues: operation.wideBody ? MAX_WIDE_JSON_VALUES : MAX_JSON_VALUES,
     looseTop: operation.looseBody ?? false,
+    exactNumbers: operation.exactNumbers ?? false,
   });
   if (operation.multipart && value === undefined) {
     const types = ["application/json", "multipart/form-data", ...(operation.bytes ? [operation.bytes] : [])];

@@ -67,6 +67,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
           dry_run: true,
         },
       },
+      exactNumbers: true,
       success: {
         200: { description: "What came of it.", schema: actionRunSchema },
         202: {

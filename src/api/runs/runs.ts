@@ -68,6 +68,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           tags: ["orders"],
         },
       },
+      exactNumbers: true,
       success: {
         201: {
           description: "The run.",

@@ -16,7 +16,7 @@ const NO_NAMES: ReadonlySet<string> = new Set(["__proto__", "constructor", "prot
 export async function readHookBody(req: IncomingMessage, limit: number): Promise<{ bytes: Buffer; body: Json }> {
   const type = mediaType(req);
   if (type !== FORM && !TEXT.test(type)) {
-    const { value, bytes } = await readJson(req, { limit, maxValues: MAX_WIDE_JSON_VALUES });
+    const { value, bytes } = await readJson(req, { limit, maxValues: MAX_WIDE_JSON_VALUES, exactNumbers: true });
     return { bytes, body: (value ?? null) as Json };
   }
   checkEncoding(req);

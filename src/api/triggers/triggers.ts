@@ -261,6 +261,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       idempotent: true,
       examples: { sample: {}, own: { payload: { body: { order: { id: 17 } }, headers: {}, query: {} } } },
       problems: ["too_many_concurrent_runs", "quota_exceeded", "service_unavailable"],
+      exactNumbers: true,
       success: {
         202: {
           description: "The run has been accepted.",

@@ -26,11 +26,14 @@ export class JsonFault extends Error {
   }
 }
 
+/** What parses a slice, which is JSON itself. Throws a SyntaxError. */
+type ParseText = (text: string) => unknown;
+
 /** Parses a JSON text in UTF-8. A long one is parsed in slices, between which the event loop serves others. Throws a JsonFault. */
-export async function parseJson(bytes: Buffer): Promise<unknown> {
+export async function parseJson(bytes: Buffer, parseText: ParseText = JSON.parse): Promise<unknown> {
   const start = bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
-  if (bytes.length < LONG_JSON_BYTES) return parseNative(bytes.toString("utf8", start), 0);
-  const parser = new SliceParser(bytes, start);
+  if (bytes.length < LONG_JSON_BYTES) return parseNative(parseText, bytes.toString("utf8", start), 0);
+  const parser = new SliceParser(bytes, start, parseText);
   do await nextSlice();
   while (!parser.step());
   return parser.value;
@@ -64,9 +67,11 @@ class SliceParser {
   #parsedTo: number;
   /** Where the outermost value ends, if it was parsed in slices. */
   #end: number | null = null;
+  readonly #parseText: ParseText;
 
-  constructor(bytes: Buffer, start: number) {
+  constructor(bytes: Buffer, start: number, parseText: ParseText) {
     this.#bytes = bytes;
+    this.#parseText = parseText;
     this.#start = start;
     this.#at = start;
     this.#parsedTo = start;
@@ -164,7 +169,8 @@ class SliceParser {
   }
 
   #parse(before: string, from: number, to: number, behind: string): unknown {
-    return parseNative(before + this.#bytes.toString("utf8", from, to) + behind, from - before.length);
+    const text = before + this.#bytes.toString("utf8", from, to) + behind;
+    return parseNative(this.#parseText, text, from - before.length);
   }
 }
 
@@ -177,9 +183,9 @@ function put(frame: Frame, name: string, value: unknown): void {
   else frame.target[name] = value;
 }
 
-function parseNative(text: string, offset: number): unknown {
+function parseNative(parseText: ParseText, text: string, offset: number): unknown {
   try {
-    return JSON.parse(text);
+    return parseText(text);
   } catch (error) {
     // The parser quotes the text around the mistake; it is the client's own, but may be long or secret.
     const position = /at position (\d+)/.exec((error as Error).message)?.[1];

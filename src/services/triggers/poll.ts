@@ -1,4 +1,5 @@
 import { uuidv7 } from "uuidv7";
+import { parseExactJson } from "../../domain/exact-json.ts";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import type { Json } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
@@ -80,7 +81,7 @@ function isFlat(value: Json, levels: number): boolean {
 function valueIn(text: string, path: string): Json {
   let body: Json;
   try {
-    body = JSON.parse(text) as Json;
+    body = parseExactJson(text);
   } catch {
     if (path === "$") return text;
     throw new TriggerFault("The answer is not JSON, so that json_path finds nothing in it.");
