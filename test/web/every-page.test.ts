@@ -5,16 +5,12 @@ import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
 import { failing } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { overflow, signedIn, text, violations, visit } from "./support/console.ts";
+import { checkBothLooks, signedIn, text, visit } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 /** A name that would be a script, were it ever taken for markup. */
 const HOSTILE = "<img src=x onerror=alert(1)>";
-const LOOKS = [
-  ["light", 1280],
-  ["dark", 360],
-] as const;
 
 useConsole();
 let stub: ModelStub;
@@ -24,14 +20,8 @@ beforeAll(async () => {
 afterAll(() => stub.close());
 
 async function expectHarmless(page: Page, what: string): Promise<void> {
-  for (const [colorScheme, width] of LOOKS) {
-    await page.emulateMedia({ colorScheme });
-    await page.setViewportSize({ width, height: 800 });
-    expect(await violations(page), `${what} ${colorScheme} ${width} px`).toEqual([]);
-    expect(await overflow(page), `${what} ${width} px`).toBeLessThanOrEqual(1);
-  }
+  await checkBothLooks(page, what);
   expect(await page.locator("img").count(), what).toBe(0);
-  await page.setViewportSize({ width: 1280, height: 800 });
 }
 
 describe("every page", () => {
