@@ -8,9 +8,14 @@ type Options = ApiOptions & { readonly json?: boolean };
 
 const MOST = 200;
 
-/** The newest items of a list; where there are more, it says so beside them. */
-export async function newest<Item>(api: Pick<ApiClient, "get">, path: string): Promise<readonly Item[]> {
-  const { data, cursor } = await api.get<{ data: Item[]; cursor: string | null }>(path, { page_size: MOST });
+/** The newest items of a list, or of what a filter leaves of it; where there are more, it says so beside them. */
+export async function newest<Item>(
+  api: Pick<ApiClient, "get">,
+  path: string,
+  filter: Readonly<Record<string, string | undefined>> = {},
+): Promise<readonly Item[]> {
+  const query = { ...filter, page_size: MOST };
+  const { data, cursor } = await api.get<{ data: Item[]; cursor: string | null }>(path, query);
   if (cursor !== null) console.error(`These are the newest ${MOST}; GET ${path} has the others.`);
   return data;
 }

@@ -19,6 +19,10 @@ interface Options extends ApiOptions {
   readonly json?: boolean;
 }
 
+interface ListOptions extends Options {
+  readonly failing?: boolean;
+}
+
 interface DeliveriesOptions extends Options {
   readonly status?: DeliveryStatus;
   readonly event?: string;
@@ -68,10 +72,11 @@ const SUBSCRIPTIONS = "/v2/webhooks/subscriptions";
 export function addWebhookCommands(program: Command): void {
   const webhooks = program.command("webhooks").description("subscriptions, what they were sent, and a receiver to try");
 
-  withApiOptions(webhooks.command("list").description("list subscriptions, the newest first")).action(
-    async (options: Options) => {
+  withApiOptions(webhooks.command("list").description("list subscriptions, the newest first"))
+    .option("--failing", "only the ones that get nothing although they should")
+    .action(async (options: ListOptions) => {
       const { api } = openApi(options);
-      const data = await newest<Subscription>(api, SUBSCRIPTIONS);
+      const data = await newest<Subscription>(api, SUBSCRIPTIONS, options.failing === true ? { failing: "true" } : {});
       show(options.json, data, () =>
         table([
           ["SUBSCRIPTION", "STATUS", "LAST SUCCESS", "LAST FAILURE", "EVENTS", "URL"],
@@ -85,8 +90,7 @@ export function addWebhookCommands(program: Command): void {
           ]),
         ]),
       );
-    },
-  );
+    });
 
   addDelete(webhooks, "a subscription", SUBSCRIPTIONS);
 

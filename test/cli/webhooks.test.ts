@@ -200,6 +200,23 @@ describe("millrace webhooks", () => {
     expect(shown.stdout).toMatch(/run\.completed +delivered +1 /);
   });
 
+  it("lists those alone that are failing", async () => {
+    const { id } = await delivered();
+    const target = await startHttpTarget();
+    onTestFinished(() => target.close());
+    target.on("/broken", (_, response) => void response.writeHead(500).end());
+    const wanted = { url: `${target.url}/broken`, events: ["run.*"] };
+    const { body: broken } = await api.post("/v2/webhooks/subscriptions", wanted);
+    const path = `/v2/webhooks/subscriptions/${broken.subscription_id}`;
+    onTestFinished(async () => void (await api.delete(path)));
+    await run();
+    await eventually("it is failing", async () => (await api.get(path)).body.failing_since !== null);
+    const all = (await subscriptions()).map(({ subscription_id }) => subscription_id);
+    expect(all).toEqual([broken.subscription_id, id]);
+    const { stdout } = await millrace(["webhooks", "list", "--failing", "--json"], environment);
+    expect(JSON.parse(stdout)).toMatchObject([{ subscription_id: broken.subscription_id }]);
+  });
+
   it("replays", async () => {
     const { id, since, target, runId } = await delivered();
     // Not of an hour ago: a replay also sends what there was before the subscription.
