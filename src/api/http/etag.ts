@@ -21,10 +21,13 @@ export function contentTag(content: unknown): string {
   return `"${createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 22)}"`;
 }
 
+/** The tag of a resource as it is, of what a proxy that compresses answers makes of it: nginx marks it as weak, Apache adds a suffix. */
+const unmarked = (tag: string): string => tag.replace(/^W\//, "").replace(/-(?:gzip|br|zstd)"$/, '"');
+
 /** Throws 412 when the If-Match header is there and names another state than `tag`. */
 export function requireMatch(ifMatch: string | undefined, tag: string): void {
   if (ifMatch === undefined) return;
-  const tags = ifMatch.split(",").map((part) => part.trim());
+  const tags = ifMatch.split(",").map((part) => unmarked(part.trim()));
   if (!tags.includes("*") && !tags.includes(tag)) {
     throw new Problem(
       "precondition_failed",

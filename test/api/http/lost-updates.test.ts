@@ -55,3 +55,14 @@ describe("requests that change one resource at once", () => {
     }
   });
 });
+
+it("takes a tag as a proxy that compresses has marked it, and no other", async () => {
+  const path = "/v2/retention";
+  const { headers } = await tenant.secret.get(path);
+  const tag = headers.get("etag") ?? "";
+  const patch = (etag: string) => tenant.secret.patch(path, {}, { headers: { "if-match": etag } });
+  const suffixed = (text: string): string => text.replace(/"$/, '-gzip"');
+  for (const marked of [`W/${tag}`, suffixed(tag), `"other", W/${tag}`]) expect((await patch(marked)).status).toBe(200);
+  const other = tag.replace(/.(?="$)/, "!");
+  for (const wrong of [`W/${other}`, suffixed(other), "W/", '""']) expect((await patch(wrong)).status).toBe(412);
+});
