@@ -145,6 +145,9 @@ describe("every page", () => {
       await page.getByRole(role, { name, exact: true }).first().waitFor();
       await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
       await expectHarmless(page, path);
+      const marked = page.getByRole("navigation", { name: "Pages" }).locator('[aria-current="page"]');
+      const places = await Promise.all((await marked.all()).map((link) => link.getAttribute("href")));
+      expect(places, path).toEqual(placeOf(path));
     }
     await context.close();
   }, 400_000);
@@ -167,6 +170,14 @@ describe("every page", () => {
     await context.close();
   }, 400_000);
 });
+
+/** Where one is, as the navigation marks it. */
+function placeOf(path: string): string[] {
+  const [, first = ""] = /^\/(\w*)/.exec(path) ?? [];
+  if (first === "nothing") return [];
+  if (first === "") return ["/console"];
+  return [`/console/${["connections", "retention", "usage"].includes(first) ? "settings" : first}`];
+}
 
 /** A run whose model was told, and has said, what would be markup. */
 async function talked(): Promise<string> {

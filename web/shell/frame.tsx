@@ -1,7 +1,7 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { Suspense, useState } from "react";
 import type { JSX } from "react";
-import { Link, NavLink, Outlet, useLocation } from "react-router";
+import { Link, Outlet, useLocation } from "react-router";
 import { useMay, useMayAnywhere, useMe, useSignOut } from "../api/accounts.ts";
 import { shownPausesOptions } from "../api/pauses.ts";
 import { links } from "../links.ts";
@@ -20,13 +20,14 @@ import type { Theme } from "./theme.ts";
 import "./frame.css";
 import "./sign-in.css";
 
-const PLACES: ReadonlyArray<readonly [name: string, to: string, icon: IconName]> = [
+/** `below`: pages that are reached from that one, by addresses of their own. */
+const PLACES: ReadonlyArray<readonly [name: string, to: string, icon: IconName, ...below: string[]]> = [
   ["Home", links.home(), "home"],
   ["Runs", links.runs(), "runs"],
   ["Inbox", links.inbox(), "inbox"],
   ["Webhooks", links.webhooks(), "webhooks"],
   ["Access", links.access(), "access"],
-  ["Settings", links.settings(), "settings"],
+  ["Settings", links.settings(), "settings", links.connections(), links.usage(), links.retention()],
 ];
 
 /** What is around every page: where one can go, who is signed in, and the keys that work everywhere. */
@@ -68,12 +69,15 @@ export function Frame(): JSX.Element {
 function Navigation(): JSX.Element {
   const mayDecide = useMayAnywhere("editor");
   const isViewer = useMay("viewer");
+  const { pathname } = useLocation();
+  const isAt = (place: string): boolean =>
+    pathname === place || (place !== links.home() && pathname.startsWith(`${place}/`));
   const { data } = useInfiniteQuery(shownPausesOptions(mayDecide ? "answerable" : "all"));
   const open = data?.data.length ?? 0;
   return (
     <nav className="nav" aria-label="Pages">
-      {PLACES.filter(([, to]) => isViewer || to !== links.webhooks()).map(([name, to, icon]) => (
-        <NavLink key={name} to={to} end={to === "/"}>
+      {PLACES.filter(([, to]) => isViewer || to !== links.webhooks()).map(([name, to, icon, ...below]) => (
+        <Link key={name} to={to} aria-current={[to, ...below].some(isAt) ? "page" : undefined}>
           <Icon name={icon} />
           {name}
           {name === "Inbox" && open > 0 && (
@@ -83,7 +87,7 @@ function Navigation(): JSX.Element {
               <span className="visually-hidden"> waiting</span>
             </span>
           )}
-        </NavLink>
+        </Link>
       ))}
       <a href="/docs">
         <Icon name="open" />
