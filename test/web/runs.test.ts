@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { asking, echo } from "../api/tenant.ts";
-import { address, signedIn, text, violations, visit } from "./support/console.ts";
+import { address, checkBothLooks, signedIn, text, violations, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
@@ -169,6 +169,20 @@ describe("bulk actions", () => {
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Hide" }).click();
     await page.waitForURL(address(tenant, `/runs?project_id=${id}`));
+    await context.close();
+  });
+
+  it("say where more runs match than one of them takes", async () => {
+    const { page, context } = await signedIn(browser, tenant, "editor", "/runs");
+    // What the service answers then: so many runs would be made for too long.
+    const msg = "More than 100000 runs match: divide them, such as by created_before";
+    const json = { detail: [{ loc: ["body", "filter"], msg, type: "value_error" }], code: "validation_error" };
+    await page.route(/run-jobs$/, (route) => route.fulfill({ status: 422, json }));
+    await page.getByText("All that match…").click();
+    await page.getByRole("button", { name: "Run all again… too many" }).click();
+    await text(page, /^More than 100000 runs match: divide them/);
+    expect(await page.getByRole("button", { name: "Run again all runs" }).isDisabled()).toBe(true);
+    await checkBothLooks(page);
     await context.close();
   });
 

@@ -4,7 +4,7 @@ import type { JSX } from "react";
 import { useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { newIntent } from "../../api/client.ts";
-import { toProblem } from "../../api/problem.ts";
+import { ApiProblem, toProblem } from "../../api/problem.ts";
 import { createRunJob, runJobCountOptions, useRunJob } from "../../api/run-jobs.ts";
 import type { RunJobAction } from "../../api/run-jobs.ts";
 import { CopyCurl } from "../../parts/copy.tsx";
@@ -14,6 +14,9 @@ import { Menu } from "../../parts/menu.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { filtersOf, withFilter } from "./filters.ts";
+
+/** Whether more runs match than one job takes: then they are not counted either. */
+const isTooMany = (error: unknown): error is ApiProblem => error instanceof ApiProblem && error.status === 422;
 
 interface Wording {
   readonly button: string;
@@ -66,11 +69,12 @@ export function BulkActions(): JSX.Element | null {
 
 function Choice({ action, onChoose }: { readonly action: RunJobAction; readonly onChoose: () => void }): JSX.Element {
   const [search] = useSearchParams();
-  const { data } = useQuery(runJobCountOptions(action, filtersOf(search)));
+  const { data, error } = useQuery(runJobCountOptions(action, filtersOf(search)));
   const { button, icon } = WORDS[action];
+  const count = data?.toLocaleString() ?? (error === null ? "…" : isTooMany(error) ? "too many" : "?");
   return (
     <button type="button" className="button button-quiet" disabled={data === 0} onClick={onChoose}>
-      <Icon name={icon} /> {button} <span className="count-of">{data?.toLocaleString() ?? "…"}</span>
+      <Icon name={icon} /> {button} <span className="count-of">{count}</span>
     </button>
   );
 }
@@ -83,7 +87,7 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
   const count = useQuery(runJobCountOptions(action, filter));
   const job = useRunJob(createRunJob);
   const { title, which, what } = WORDS[action];
-  const runs = `${count.data?.toLocaleString() ?? "…"} ${count.data === 1 ? "run" : "runs"}`;
+  const runs = `${count.data?.toLocaleString() ?? (count.error ? "all" : "…")} ${count.data === 1 ? "run" : "runs"}`;
   const body = { action, filter, ...(isNewest && { version: -1 as const }) };
   return (
     <Dialog title={title} onClose={onClose}>
@@ -103,9 +107,10 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
         }}
       >
         <p role="status">
-          {count.isPending
-            ? "Counting…"
-            : `${runs} ${which}, among the runs that the filters find. Runs of sub-flows go along.`}
+          {count.isPending && "Counting…"}
+          {count.data !== undefined &&
+            `${runs} ${which}, among the runs that the filters find. Runs of sub-flows go along.`}
+          {isTooMany(count.error) && count.error.issues.map(({ msg }) => msg).join(" ")}
         </p>
         <p>{what}</p>
         {action !== "cancel" && (
@@ -121,7 +126,9 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
             </label>
           </fieldset>
         )}
-        {count.error && <Failure fault={toProblem(count.error)} retry={() => void count.refetch()} />}
+        {count.error && !isTooMany(count.error) && (
+          <Failure fault={toProblem(count.error)} retry={() => void count.refetch()} />
+        )}
         {job.error && <Failure fault={toProblem(job.error)} />}
         <div className="row">
           <button
