@@ -51,13 +51,15 @@ async function openProjects(count: number, from?: Service): Promise<{ tenant: Ap
 
 describe("retention", () => {
   it("says before fewer days are saved what they remove, and removes nothing unasked", async () => {
-    const { tenant, projects } = await openProjects(2);
-    const [few = "", many = ""] = projects;
+    const { tenant, projects } = await openProjects(3);
+    const [few = "", many = "", waited = ""] = projects;
     await addEnded(tenant, few, 2, 10, 10);
     // It took long: created before, ended since.
     await addEnded(tenant, few, 1, 11, 1);
     await addEnded(tenant, few, 1, 3, 3);
     await addEnded(tenant, many, 101, 20, 20);
+    await addEnded(tenant, waited, 101, 21, 1);
+    await addEnded(tenant, waited, 2, 20, 20);
     const { page, context } = await signedIn(browser, tenant, "admin", `/retention?project=${few}`);
     const part = inProject(page);
     await part.getByText("for ever").waitFor();
@@ -112,10 +114,17 @@ describe("retention", () => {
     await page.keyboard.press("Enter");
     await dialog.getByText("No run ended more than 40 days ago").waitFor();
     await page.keyboard.press("Escape");
+    // The oldest have ended since.
+    await page.getByRole("combobox", { name: "Project" }).selectOption(waited);
+    await page.waitForURL(address(tenant, `/retention?project=${waited}`));
+    await page.getByLabel("Days for this project").fill("15");
+    await page.keyboard.press("Enter");
+    await dialog.getByText("2 runs ended more than 15 days ago.").waitFor();
+    await page.keyboard.press("Escape");
     // Those of all projects.
     await page.getByLabel("Days for the organisation").fill("15");
     await page.keyboard.press("Enter");
-    await dialog.getByText("100 or more runs ended more than 15 days ago.").waitFor();
+    await dialog.getByText("103 runs ended more than 15 days ago.").waitFor();
     await context.close();
   });
 

@@ -8,14 +8,26 @@ export type Schemas = components["schemas"];
 /** The whole public API, typed by its document. The browser sends the session's cookie. */
 export const api = createClient<paths>({ credentials: "same-origin" });
 
+type Call<T> = Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
+
 /** The body of a good answer; otherwise throws an ApiProblem. By the status, because an error may have no body. */
-export async function unwrap<T>(
-  call: Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>,
-): Promise<T> {
+export async function unwrap<T>(call: Call<T>): Promise<T> {
   const { data, error, response } = await call;
   if (response.ok) return data as T;
   throw problemOf(response, error);
 }
+
+/** What was read, with the tag of its state: a change of it says what it was made of. */
+export type Tagged<T> = T & { readonly etag: string | null };
+
+export async function unwrapTagged<T extends object>(call: Call<T>): Promise<Tagged<T>> {
+  const body = await unwrap(call);
+  return { ...body, etag: (await call).response.headers.get("etag") };
+}
+
+/** Has a change refused with 412 where what it was made of has changed since. */
+export const ifMatch = (etag: string | null): { readonly header?: { readonly "If-Match": string } } =>
+  etag === null ? {} : { header: { "If-Match": etag } };
 
 const RETRIES = 2;
 

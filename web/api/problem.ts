@@ -39,6 +39,9 @@ export function problemOf(response: Response, body: unknown): ApiProblem {
   return new ApiProblem(response.status, typeof code === "string" ? code : "unknown", text, requestId, issues);
 }
 
+/** Whether a change was refused because what it was made of had changed. */
+export const isStale = (error: unknown): boolean => error instanceof ApiProblem && error.status === 412;
+
 /** Any error as a problem to show. */
 export function toProblem(error: unknown): ApiProblem {
   if (error instanceof ApiProblem) return error;

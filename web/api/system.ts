@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
+import type { Schemas, Tagged } from "./client.ts";
 
 const EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -91,17 +91,21 @@ export const queuesOptions = queryOptions({
 
 export const settingsOptions = queryOptions({
   queryKey: ["settings", "detail"],
-  queryFn: () => unwrap(api.GET("/v2/settings")),
+  queryFn: () => unwrapTagged(api.GET("/v2/settings")),
 });
 export const limitsOptions = queryOptions({
   queryKey: ["limits", "detail"],
   queryFn: () => unwrap(api.GET("/v2/limits")),
 });
 
+/** Changes the settings that `etag` is of. */
 export function useSettingsChange() {
   const client = useQueryClient();
+  const { queryKey } = settingsOptions;
   return useMutation({
-    mutationFn: (body: Schemas["SettingsChange"]) => unwrap(api.PATCH("/v2/settings", { body })),
-    onSuccess: (settings) => client.setQueryData(settingsOptions.queryKey, settings),
+    mutationFn: ({ etag, ...body }: Tagged<Schemas["SettingsChange"]>) =>
+      unwrapTagged(api.PATCH("/v2/settings", { params: ifMatch(etag), body })),
+    onSuccess: (settings) => client.setQueryData(queryKey, settings),
+    onError: () => client.invalidateQueries({ queryKey }),
   });
 }

@@ -76,3 +76,13 @@ export function Notice({
     </div>
   );
 }
+
+/** A save was refused because somebody else had saved first; what that is, the form shows by then. */
+export function ChangedMeanwhile(): JSX.Element {
+  return (
+    <Notice tone="warn">
+      Somebody else has changed this meanwhile, so nothing was saved. What is set now is shown: look at it, and save
+      again if it should still be changed.
+    </Notice>
+  );
+}

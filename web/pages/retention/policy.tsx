@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { toProblem } from "../../api/problem.ts";
+import { isStale, toProblem } from "../../api/problem.ts";
+import type { Tagged } from "../../api/client.ts";
 import { endedBeforeOptions, retentionOptions, useRetentionChange } from "../../api/retention.ts";
 import type { Retention } from "../../api/retention.ts";
 import { TERMINAL_STATES } from "../../api/runs.ts";
@@ -10,7 +11,7 @@ import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Field } from "../../parts/field.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
-import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { ChangedMeanwhile, Failure, Loading, Notice } from "../../parts/states.tsx";
 
 const daysOf = (days: number): string => `${days.toLocaleString()} ${days === 1 ? "day" : "days"}`;
 
@@ -57,11 +58,11 @@ export function Policy({
 }
 
 function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: Retention }): JSX.Element {
-  const { run_days, max_run_days: most, effective_run_days: counts } = retention;
+  const { etag, run_days, max_run_days: most, effective_run_days: counts } = retention;
   const change = useRetentionChange(projectId);
   const [isWrong, setWrong] = useState(false);
-  /** Fewer days, which remove runs: to be confirmed. */
-  const [fewer, setFewer] = useState<number | null>(null);
+  /** Fewer days, which remove runs: to be confirmed, for the policy that the person saw then. */
+  const [fewer, setFewer] = useState<Tagged<{ readonly run_days: number }> | null>(null);
   const problem = change.error && toProblem(change.error);
   const issues = problem?.status === 422 ? problem.issues.map(({ msg }) => msg) : [];
   return (
@@ -75,9 +76,9 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
         // Only an empty field unsets: what is no number must not remove a limit.
         const isNumber = /^[1-9]\d{0,4}$/.test(text);
         setWrong(text !== "" && !isNumber);
-        if (text === "") change.mutate(null);
-        else if (isNumber && (counts === null || Number(text) < counts)) setFewer(Number(text));
-        else if (isNumber) change.mutate(Number(text));
+        if (text === "") change.mutate({ etag, run_days: null });
+        else if (isNumber && (counts === null || Number(text) < counts)) setFewer({ etag, run_days: Number(text) });
+        else if (isNumber) change.mutate({ etag, run_days: Number(text) });
       }}
     >
       <Field
@@ -97,7 +98,8 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
           />
         )}
       </Field>
-      {problem && issues.length === 0 && fewer === null && <Failure fault={problem} />}
+      {isStale(problem) && fewer === null && <ChangedMeanwhile />}
+      {problem && !isStale(problem) && issues.length === 0 && fewer === null && <Failure fault={problem} />}
       {change.isSuccess && <Notice tone="good">Saved.</Notice>}
       <div className="row">
         <button type="submit" className="button button-primary" disabled={change.isPending}>
@@ -108,10 +110,16 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
         <Fewer
           projectId={projectId}
           whose={whose}
-          days={fewer}
+          days={fewer.run_days}
           fault={problem}
           isPending={change.isPending}
-          onConfirm={() => change.mutate(fewer, { onSuccess: () => setFewer(null) })}
+          onConfirm={() =>
+            change.mutate(fewer, {
+              onSettled: (_, failed) => {
+                if (!failed || isStale(failed)) setFewer(null);
+              },
+            })
+          }
           onClose={() => {
             change.reset();
             setFewer(null);

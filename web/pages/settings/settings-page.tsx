@@ -2,13 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { useMay, useMe } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
+import { isStale, toProblem } from "../../api/problem.ts";
 import { connectionsOptions, limitsOptions, settingsOptions, useSettingsChange } from "../../api/system.ts";
 import { links } from "../../links.ts";
 import { Field } from "../../parts/field.tsx";
 import { Id } from "../../parts/copy.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { ChangedMeanwhile, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { duration } from "../../parts/time.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
 
@@ -63,7 +63,8 @@ function Models(): JSX.Element {
         event.preventDefault();
         const given = formTexts(event.currentTarget);
         const text = (name: string): string | null => given(name).trim() || null;
-        change.mutate({ default_connection_id: text("connection"), default_model: text("model") });
+        const { etag } = settings;
+        change.mutate({ etag, default_connection_id: text("connection"), default_model: text("model") });
       }}
     >
       <h2 id="models">Models</h2>
@@ -93,6 +94,7 @@ function Models(): JSX.Element {
       <Field label="Model" hint="A name that the endpoint knows.">
         {(control) => (
           <input
+            key={settings.default_model}
             className="input"
             name="model"
             disabled={!isAdmin}
@@ -102,7 +104,7 @@ function Models(): JSX.Element {
           />
         )}
       </Field>
-      {change.error && <Failure fault={toProblem(change.error)} />}
+      {isStale(change.error) ? <ChangedMeanwhile /> : change.error && <Failure fault={toProblem(change.error)} />}
       {change.isSuccess && <Notice tone="good">Saved.</Notice>}
       {isAdmin ? (
         <div className="row">
