@@ -12,6 +12,5 @@ alter table retention_policies enable row level security;
 create policy org_rows on retention_policies to millrace_app using (org_id = current_org()) with check (org_id = current_org());
 grant select, insert, update, delete on retention_policies to millrace_app;
 
--- The sweep looks at the oldest runs of each project.
-create index runs_project_finished_idx on runs (project_id, finished_at) where state in ('COMPLETED', 'FAILED', 'CANCELLED');
+-- 0075 makes the index by which the sweep looks at the oldest runs of each project.
 create index conversation_turns_kept_idx on conversation_turns (conversation_id, created_at);

@@ -1,7 +1,7 @@
 -- Prepares the partitions of 0072: what is recorded of runs is to be in tables by time, which are removed whole. A run's id is a
 -- UUIDv7 and begins with its time, so a range of ids is a range of times.
 --
--- Locks: the three tables for an instant, as nothing is read. Table runs is read once for an index, and while that lasts runs wait.
+-- Locks: the tables for an instant, as nothing is read. 0075 makes an index that belongs here, while others write.
 
 create function run_time(id uuid) returns timestamptz language sql immutable strict parallel safe as $$
   select to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)
@@ -12,8 +12,23 @@ create function first_run_id(at timestamptz) returns uuid language sql immutable
   select (lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
 $$;
 
--- Runs that have ended long after the time of their id: of a partition's runs all others ended a day after its end, at most.
-create index runs_late_idx on runs (run_id) where finished_at is not null and finished_at - run_time(run_id) > interval '24 hours';
+-- In the order of every write of a run. Who writes waits behind this: it gives up before a deadlock would be looked for, which might end
+-- a write, and tries again. Behind a long read, such as a backup's, rather nothing is done: it can be repeated.
+do $$
+begin
+  for attempt in 1..20 loop
+    begin
+      perform set_config('lock_timeout', '250ms', true);
+      lock table runs in access exclusive mode;
+      lock table node_runs, run_events, agent_steps in access exclusive mode;
+      return;
+    exception when lock_not_available then
+      perform pg_sleep(0.5);
+    end;
+  end loop;
+  raise lock_not_available using message = 'others use the tables of runs all the time: repeat this when the backup, or other long read, is done';
+end
+$$;
 
 -- All rows that there are go into the first partition, and those of the next weeks: the program of before goes on meanwhile, and
 -- 0072 may have to be repeated. Rows are compared with the bound there, where nobody waits for it.

@@ -25,11 +25,23 @@ $$;
 select pg_sleep(2) where exists (
   select from pg_stat_activity where datname = current_database() and application_name in ('millrace-worker', 'millrace-api'));
 
--- Behind a long read, such as a backup's, everything would wait for its end. Rather nothing is done: it can be repeated.
-set local lock_timeout = '5s';
--- In the order of every write of a run.
-lock table runs in access exclusive mode;
-lock table node_runs, run_events, agent_steps in access exclusive mode;
+-- In the order of every write of a run. Who writes waits behind this: it gives up before a deadlock would be looked for, which might end
+-- a write, and tries again. Behind a long read, such as a backup's, rather nothing is done: it can be repeated.
+do $$
+begin
+  for attempt in 1..20 loop
+    begin
+      perform set_config('lock_timeout', '250ms', true);
+      lock table runs in access exclusive mode;
+      lock table node_runs, run_events, agent_steps in access exclusive mode;
+      return;
+    exception when lock_not_available then
+      perform pg_sleep(0.5);
+    end;
+  end loop;
+  raise lock_not_available using message = 'others use the tables of runs all the time: repeat this when the backup, or other long read, is done';
+end
+$$;
 
 -- Processes of before take the blobs of these tables for unreferenced: a table in partitions has no length of its own. 0071 lets them
 -- begin no more sweeps; one that is under way has this table.

@@ -1,4 +1,5 @@
 import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { findAccessGaps, findRoleGaps } from "./access.ts";
 import type { AccessGap } from "./access.ts";
@@ -9,6 +10,9 @@ import { findUnsupported } from "./server.ts";
 
 /** Any number, the same for every process: migrators of one database wait for each other. */
 const LOCK = 5_217_730_001;
+const LOOK_EVERY_MS = 200;
+/** How a migration begins that builds indexes while others write, which no transaction can. */
+const OUTSIDE = "-- Outside a transaction";
 
 export interface Migrated {
   /** Names of the migrations that were applied. */
@@ -18,8 +22,8 @@ export interface Migrated {
 }
 
 /**
- * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction: of those of
- * `only`, where it is given. Then makes the roles, policies and grants that the database lacks. Throws when the database has a migration this program does not know: it is newer; and when
+ * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction unless it begins
+ * with OUTSIDE: of those of `only`, where it is given. Then makes the roles, policies and grants that the database lacks. Throws when the database has a migration this program does not know: it is newer; and when
  * the server's version is not supported.
  */
 export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
@@ -31,7 +35,8 @@ export async function migrate(url: string, directory: string, only?: readonly st
   try {
     const unsupported = await findUnsupported(asDb(client));
     if (unsupported !== undefined) throw new Error(unsupported);
-    await client.query("select pg_advisory_lock($1)", [LOCK]);
+    // Asked again and again: an index that is built while others write waits for whoever waits for a lock.
+    while (!(await hasLock(client))) await delay(LOOK_EVERY_MS);
     await client.query(
       "create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())",
     );
@@ -54,8 +59,14 @@ export async function migrate(url: string, directory: string, only?: readonly st
   }
 }
 
+async function hasLock(client: Client): Promise<boolean> {
+  const { rows } = await client.query<{ locked: boolean }>("select pg_try_advisory_lock($1) as locked", [LOCK]);
+  return rows[0]?.locked === true;
+}
+
 async function apply(client: Client, directory: string, name: string): Promise<void> {
   const sql = await readFile(`${directory}/${name}`, "utf8");
+  if (sql.startsWith(OUTSIDE)) return applyOutside(client, name, sql);
   await client.query("begin");
   try {
     await client.query("insert into migrations (name) values ($1)", [name]);
@@ -65,6 +76,26 @@ async function apply(client: Client, directory: string, name: string): Promise<v
     await client.query("rollback");
     throw new Error(`Migration ${name} failed; the database is as it was before it.`, { cause: error });
   }
+}
+
+/** What has been done by then stays, and repeating it does the rest. */
+async function applyOutside(client: Client, name: string, sql: string): Promise<void> {
+  try {
+    for (const statement of sql.split(/;\n/)) {
+      const [, index] = /create index concurrently if not exists (\w+)/.exec(statement) ?? [];
+      if (index !== undefined) await dropInvalid(client, index);
+      await client.query(statement);
+    }
+    await client.query("insert into migrations (name) values ($1)", [name]);
+  } catch (error) {
+    throw new Error(`Migration ${name} failed; it can be repeated.`, { cause: error });
+  }
+}
+
+/** An index that was broken off is there, and of no use: "if not exists" would take it for the index. */
+async function dropInvalid(client: Client, index: string): Promise<void> {
+  const sql = "select from pg_index where indexrelid = to_regclass($1) and not indisvalid";
+  if ((await client.query(sql, [index])).rowCount === 1) await client.query(`drop index concurrently ${index}`);
 }
 
 /** Runs what mends each gap, and returns what they were. */

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { cpSync, readdirSync } from "node:fs";
+import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { findAccessGaps } from "../../src/stores/access.ts";
 import { openDatabase } from "../../src/stores/db.ts";
+import type { Db } from "../../src/stores/db.ts";
 import { migrate } from "../../src/stores/migrate.ts";
 import { administer, cloneDatabase } from "../support/database.ts";
 import { bareServer, MIGRATIONS } from "../support/own-postgres.ts";
@@ -21,19 +22,42 @@ async function emptyDatabase(): Promise<string> {
   return url.href;
 }
 
-async function gaps(url: string) {
+async function asked<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
   const database = openDatabase({ url, poolSize: 2, applicationName: "test", onError: () => undefined });
   try {
-    return await database.system(findAccessGaps);
+    return await database.system(work);
   } finally {
     await database.close();
   }
 }
 
+const gaps = (url: string) => asked(url, findAccessGaps);
+
 it("of migrators that start at once one applies everything, and the others find it done", async () => {
   const url = await emptyDatabase();
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => migrate(url, MIGRATIONS)));
   expect(outcomes.map(({ applied }) => applied.length).toSorted((a, b) => a - b)).toEqual([0, 0, 0, files.length]);
+});
+
+it("an index that is built while others write is built anew where that was broken off", async () => {
+  const { url, drop } = await cloneDatabase();
+  onTestFinished(drop);
+  const sql = "select indexrelid::regclass::text as name from pg_index where not indisvalid";
+  const invalid = () => asked(url, (db) => db.query(sql));
+  await administer(url, "update pg_index set indisvalid = false where indexrelid = 'runs_late_idx'::regclass");
+  const name = "0075_indexes_of_runs.sql";
+  await administer(url, `delete from migrations where name = '${name}'`);
+  expect(await invalid()).toEqual([{ name: "runs_late_idx" }]);
+  expect((await migrate(url, MIGRATIONS)).applied).toEqual([name]);
+  expect(await invalid()).toEqual([]);
+  expect((await migrate(url, MIGRATIONS)).applied).toEqual([]);
+});
+
+it("no migration that is new since 0.1.0 keeps runs from being written while it makes an index", () => {
+  const texts = files.filter((name) => name >= "0068").map((name) => readFileSync(join(MIGRATIONS, name), "utf8"));
+  const indexes = texts.flatMap((text) => text.match(/create (unique )?index [^(]* on runs /g) ?? []);
+  expect(indexes.length).toBeGreaterThan(0);
+  expect(indexes.filter((each) => !each.includes(" concurrently "))).toEqual([]);
 });
 
 it("migrations make every policy and grant", async () => {

@@ -1,5 +1,6 @@
 import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { Client } from "pg";
 import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, inject, it, onTestFinished } from "vitest";
@@ -201,12 +202,30 @@ describe("the migration", () => {
     await client.query("drop table unreferenced");
     await client.query("begin");
     await client.query("select from runs limit 1");
-    expect(await reasonOf()).toContain("lock timeout");
+    expect(await reasonOf()).toContain("others use the tables of runs all the time");
     await client.end();
     expect(await partitions()).toEqual([]);
     await record(run_id, 2);
     expect(await reasonOf()).toBe("migrated");
     expect(await placesOf(run_id)).toHaveLength(2 * PARTITIONED.length);
+  });
+
+  it("waits for a write that is under way, which goes on without a deadlock", async () => {
+    const { upTo } = await before();
+    const run_id = await runOf(Date.now(), null);
+    for (const last of ["0072", "0073"]) {
+      // As record_run does it: run, records, run.
+      const written = database.systemTransaction(async (db) => {
+        await db.query("select from runs where run_id = $1 for update", [run_id]);
+        await db.query("update node_runs set attempts = attempts + 1 where run_id = $1", [run_id]);
+        await db.query("select pg_sleep(2)");
+        await db.query("update runs set event_seq = event_seq + 1 where run_id = $1", [run_id]);
+      });
+      await delay(200);
+      await Promise.all([written, upTo(last)]);
+    }
+    expect(await query("select event_seq from runs")).toEqual([{ event_seq: 2 }]);
+    expect(await partitions()).not.toEqual([]);
   });
 });
 
