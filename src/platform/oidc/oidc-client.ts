@@ -50,7 +50,10 @@ export interface OidcClient {
   start(provider: IdentityProvider, redirectUri: string): Promise<StartedSignIn>;
   /** Who has signed in, by the address that the browser came back to. */
   finish(provider: IdentityProvider, returned: URL, checks: SignInChecks): Promise<FinishedSignIn>;
-  /** Where a browser ends its session at the provider, and comes back from; null where the provider has no such address. */
+  /**
+   * Where a browser ends its session at the provider, and comes back from; null where the provider has no such address. An ID token of
+   * another issuer, which the provider's settings had before, is not sent.
+   */
   signOutUrl(provider: IdentityProvider, returnTo: string, idToken: string | null): Promise<string | null>;
   close(): Promise<void>;
 }
@@ -151,12 +154,19 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
       if (!URL.canParse(endpoint) || !schemes.includes(new URL(endpoint).protocol))
         throw new ProviderFailed("provider_answer", new Error("end_session_endpoint is no https address"));
       // Without a state: whoever comes back is signed in no more, and nothing depends on it.
-      const parameters = { post_logout_redirect_uri: returnTo, ...(idToken !== null && { id_token_hint: idToken }) };
+      const isTheirs = idToken !== null && issuerOf(idToken) === configuration.serverMetadata().issuer;
+      const parameters = { post_logout_redirect_uri: returnTo, ...(isTheirs && { id_token_hint: idToken }) };
       return oidc.buildEndSessionUrl(configuration, parameters).href;
     },
 
     close: () => guarded.close(),
   };
+}
+
+/** By whom an ID token is, which was checked when it came. */
+function issuerOf(idToken: string): unknown {
+  const [, payload = ""] = idToken.split(".");
+  return (JSON.parse(Buffer.from(payload, "base64url").toString("utf8")) as Claims)["iss"];
 }
 
 /** What is signed takes precedence; that an address is verified is said of the address beside it. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from "vitest";
 import { createSecretBox } from "../../../src/platform/secrets/seal.ts";
 import { createSignInLink } from "../../../src/services/accounts/sessions.ts";
 import { resealSecrets } from "../../../src/services/secrets/reseal.ts";
@@ -44,8 +44,8 @@ beforeEach(() => {
 });
 
 /** A process that has asked the provider nothing yet, and has it twice, by two settings. */
-async function another(env: Record<string, string> = {}): Promise<InProcessApi> {
-  const { issuer, client_id, client_secret } = corp;
+async function another(env: Record<string, string> = {}, at = corp): Promise<InProcessApi> {
+  const { issuer, client_id, client_secret } = at;
   const client = { issuer, client_id, client_secret, org_id: org.org_id, scopes: ["openid", "email", "groups"] };
   const providers = [
     { ...client, id: "ends", name: "Ends", default_role: "viewer", end_provider_session: true },
@@ -56,8 +56,12 @@ async function another(env: Record<string, string> = {}): Promise<InProcessApi> 
 }
 
 /** What `work` gives with such a process. */
-async function withAnother<T>(work: (process: InProcessApi) => Promise<T>, env?: Record<string, string>): Promise<T> {
-  const started = await another(env);
+async function withAnother<T>(
+  work: (process: InProcessApi) => Promise<T>,
+  env?: Record<string, string>,
+  at?: OidcServer,
+): Promise<T> {
+  const started = await another(env, at);
   try {
     return await work(started);
   } finally {
@@ -244,6 +248,22 @@ it("encrypts ID tokens anew with another master key, and does without one that i
     expect(claimsOf(sentIn(await signOut(cookie, process))["id_token_hint"])["sub"]).toBe("ada");
   }, env);
   await resealSecrets(api.db, createSecretBox([old, fresh]));
+});
+
+it("sends no ID token to another issuer, which the provider has by now", async () => {
+  const moved = await startOidcServer({ thin: false });
+  onTestFinished(() => moved.close());
+  moved.register([], [console_]);
+  const cookie = await signIn("ends");
+  await withAnother(
+    async (process) => {
+      const left = await signOut(cookie, process);
+      expect(new URL(left.body.provider_sign_out_url).origin).toBe(moved.issuer);
+      expect(Object.keys(sentIn(left)).sort()).toEqual(["client_id", "post_logout_redirect_uri"]);
+    },
+    {},
+    moved,
+  );
 });
 
 it("keeps no ID token that is too long for an address", async () => {
