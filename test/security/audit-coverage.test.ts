@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { Operation } from "../../src/api/http/operation.ts";
 import { changesSomething } from "../../src/api/http/request-audit.ts";
 import { operations } from "../api/http/conformance.ts";
@@ -8,6 +8,7 @@ import type { ApiTenant } from "../api/tenant.ts";
 import { client } from "../support/client.ts";
 import type { TestClient } from "../support/client.ts";
 import { service } from "../support/service.ts";
+import { startMcpServer } from "../support/mcp-server.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { call } from "./call-operation.ts";
@@ -175,6 +176,42 @@ describe("the audit log", () => {
     const counts = ["added", "changed", "removed"].map((name) => renewed?.changes[name]?.after);
     expect(counts).toMatchObject([{ count: 1 }, { count: 1 }, { count: 1 }]);
     expect(renewed?.changes["dry_run"]).toBeUndefined();
+  });
+
+  it("has the import of a server, of whose address the host alone, and whose connection it made", async () => {
+    const server = await startMcpServer();
+    onTestFinished(() => server.close());
+    const admin = await tenant.user("admin");
+    const url = `${server.url}?key=${CREDENTIAL}`;
+    const imported = async (more: object): Promise<[number, Entry[], string]> => {
+      const headers = { "x-request-id": randomUUID() };
+      const body = { provider_id: "tools", mcp: { url }, ...more };
+      const { status, body: made } = await admin.post("/v2/providers", body, { headers });
+      return [status, await entriesOf(headers["x-request-id"], "importProvider"), made.connection_id];
+    };
+    const connection = { credential: { token: CREDENTIAL } };
+    const [planned, [plan, ...others]] = await imported({ connection, dry_run: true, trust_annotations: true });
+    expect([planned, others, plan?.changes["connection_id"]]).toEqual([200, [], undefined]);
+    expect(plan?.changes).toMatchObject({ dry_run: { after: true }, trust_annotations: { after: true } });
+    const [status, [entry, ...more], connection_id] = await imported({ connection });
+    expect([status, more]).toEqual([201, []]);
+    expect(entry).toMatchObject({ actor: { type: "user" }, target: { type: "provider", id: "tools" } });
+    const action_ids = server.tools.map(({ name }) => name.replaceAll(" ", "_")).sort();
+    expect(entry?.changes).toEqual({
+      source: { after: "mcp" },
+      host: { after: new URL(url).host },
+      operations: { after: action_ids.length },
+      added: { after: { count: action_ids.length, action_ids } },
+      connection_id: { after: connection_id },
+    });
+    server.tools = server.tools.slice(1).map((tool) => ({ ...tool, description: "Another." }));
+    expect((await imported({ connection_id })).slice(0, 2)).toEqual([409, []]);
+    const [again, [renewal]] = await imported({ connection_id, accept_changes: true });
+    expect([again, renewal?.changes["accept_changes"], renewal?.changes["connection_id"]]).toEqual([
+      200,
+      { after: true },
+      undefined,
+    ]);
   });
 
   it("has how many rows were added to a dataset, and the ids of the first 20", async () => {

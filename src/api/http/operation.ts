@@ -3,6 +3,7 @@ import type { ParameterizedContext } from "koa";
 import type { z } from "zod";
 import type { ProblemCode } from "../../domain/errors.ts";
 import type { Principal, Role } from "../../domain/accounts/principal.ts";
+import type { AuditedRequest } from "../../domain/audit/audit.ts";
 import type { Audit } from "../../services/audit/audit.ts";
 import type { Db } from "../../stores/db.ts";
 
@@ -66,6 +67,8 @@ export interface OperationRequest<
   readonly requireHeld: (db: Db) => Promise<void>;
   /** Records what the request changes; of a change that the handler does not record, the audit log has only that it was made. */
   readonly audit: Audit;
+  /** In place of `audit`, where another process makes the change, and records it in its own transaction. */
+  readonly handOverAudit: () => AuditedRequest;
 }
 
 export type AnswerHeaders = Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import type { Config } from "../../config.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
-import type { AuditActor, AuditTarget } from "../../domain/audit/audit.ts";
-import { recordAudit } from "../../services/audit/audit.ts";
+import type { AuditActor, AuditedRequest, AuditTarget } from "../../domain/audit/audit.ts";
+import { auditOf } from "../../services/audit/audit.ts";
 import type { Audit } from "../../services/audit/audit.ts";
 import type { Database } from "../../stores/db.ts";
 import { clientAddress } from "./client-address.ts";
@@ -12,6 +12,8 @@ const SHOWN_CHARACTERS = 300;
 /** What the audit log gets of one request. */
 export interface RequestAudit {
   readonly audit: Audit;
+  /** For a process that records the change in its own transaction. Then nothing is written here. */
+  handOver(): AuditedRequest;
   /**
    * The net under the handlers: writes an entry for a request that has succeeded without any, so that no change is left out. It
    * says who did what to which resource, and not what it was before.
@@ -32,13 +34,20 @@ export function createRequestAudit(
 ): RequestAudit {
   const isAudited = (operation.audit ?? (changesSomething(operation) ? "always" : "never")) === "always";
   let recorded = false;
-  const audit: Audit = async (connection, change) => {
+  function asked(): AuditedRequest {
     if (principal === null) throw new Error(`${operation.id} has no caller: it records who it finds`);
-    await recordAudit(connection, actorOf(config, ctx, principal), operation.id, change);
+    return { actor: actorOf(config, ctx, principal), operation: operation.id };
+  }
+  const audit: Audit = async (connection, change) => {
+    await auditOf(asked())(connection, change);
     recorded = true;
   };
   return {
     audit,
+    handOver() {
+      recorded = true;
+      return asked();
+    },
     async complete(answer, params) {
       if (!isAudited || recorded || principal === null) return;
       if ((answer === "written" ? ctx.status : answer.status) >= 400) return;

@@ -58,7 +58,7 @@ export function serveOperation(
     const signal = goneSignal(ctx);
     const streamSignal = () => AbortSignal.any([signal, refusedSignal(ctx, operation, deps, valid)]);
     const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal, streamSignal };
-    const { audit, complete } = createRequestAudit(deps, operation, ctx, principal);
+    const { audit, handOver, complete } = createRequestAudit(deps, operation, ctx, principal);
     const call = async (hold: KeyHold | null): Promise<Answer> => {
       const handle = async (): Promise<Answer> => {
         const outcome = await operation.handler({
@@ -67,6 +67,7 @@ export function serveOperation(
           newId: idSource(hold),
           requireHeld: (db) => requireHeld(db, hold),
           audit,
+          handOverAudit: handOver,
         });
         await complete(outcome, valid.params);
         return outcome;

@@ -4,11 +4,9 @@ import { Problem } from "../../domain/errors.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
 import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
 import { deleteProvider, importDocument } from "../../services/providers/import-provider.ts";
-import type { ProviderImported } from "../../services/providers/import-provider.ts";
 import { importServer } from "../../services/providers/import-server.ts";
 import { requireProvider } from "../../services/providers/providers.ts";
 import { refuseWhileUsed } from "../../services/projects/flow-references.ts";
-import type { Db } from "../../stores/db.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -113,38 +111,6 @@ const importedSchema = providerSchema
 
 const TAG = "Providers and actions";
 
-/** Actions that the audit log names, of each kind of change. */
-const AUDITED_ACTIONS = 20;
-
-/** What the audit log has of an import. Of an address the host alone: its path and query may hold a secret. */
-function auditedImport(
-  { mcp, openapi, force, accept_changes, trust_annotations }: z.infer<typeof importBody>,
-  {
-    operations,
-    added,
-    changed: others,
-    removed,
-    stored,
-    connection_id,
-  }: ProviderImported & { connection_id?: string | null },
-): object {
-  const from = mcp?.url ?? (typeof openapi === "string" ? openapi : undefined);
-  const ids = Object.entries({ added, changed: others, removed })
-    .filter(([, all]) => all.length > 0)
-    .map(([change, all]) => [change, { count: all.length, action_ids: all.slice(0, AUDITED_ACTIONS) }]);
-  return {
-    source: mcp ? "mcp" : "openapi",
-    ...(from !== undefined && { host: new URL(from).host }),
-    operations,
-    ...Object.fromEntries(ids),
-    ...(typeof connection_id === "string" && { connection_id }),
-    ...(!stored && { dry_run: true }),
-    ...(force && { force }),
-    ...(accept_changes && { accept_changes }),
-    ...(trust_annotations !== undefined && { trust_annotations }),
-  };
-}
-
 /** Providers that organisations make themselves. */
 export function createProviderImportOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
@@ -210,7 +176,7 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
           schema: z.union([importedSchema, previewSchema]),
         },
       },
-      async handler({ body, principal, newId, audit }) {
+      async handler({ body, principal, newId, audit, handOverAudit }) {
         const { mcp, openapi, connection, accept_changes, trust_annotations } = body;
         const needsAdmin = connection ? "create a connection" : accept_changes ? "accept changed tools" : null;
         const reason = needsAdmin ?? (trust_annotations === true ? "trust a server" : null);
@@ -219,11 +185,6 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
         const { org_id } = principal;
         const { provider_id, name, dry_run, force } = body;
         const common = { org_id, provider_id, name, dry_run, force };
-        const record = (connection: Db, imported: ProviderImported & { connection_id?: string | null }) =>
-          audit(connection, {
-            target: { type: "provider", id: imported.provider_id },
-            after: auditedImport(body, imported),
-          });
         const { connection_id, ...made } = mcp
           ? await importServer(deps, {
               ...common,
@@ -234,10 +195,9 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
               trust_annotations: trust_annotations ?? null,
               created_by: principal.id,
               import_id: newId(),
+              audited: handOverAudit(),
             })
-          : { connection_id: null, ...(await importDocument(deps, { ...common, openapi, record })) };
-        // A worker has stored the tools of a server, in a transaction of its own.
-        if (mcp) await db.org(org_id, (each) => record(each, { ...made, connection_id }));
+          : { connection_id: null, ...(await importDocument(deps, { ...common, openapi, audit })) };
         const { added, changed: others, removed, used_by, differences, operations } = made;
         if (!made.stored) return { status: 200, body: { added, changed: others, removed, used_by, differences } };
         const provider = await db.org(org_id, (each) => requireProvider(each, made.provider_id));

@@ -19,6 +19,12 @@ export interface AuditActor {
   readonly request_id: string | null;
 }
 
+/** Who has asked for which operation, for a process that does it, and records it, in place of the one that was asked. */
+export interface AuditedRequest {
+  readonly actor: AuditActor;
+  readonly operation: string;
+}
+
 /** What is acted on, such as `project` and its id. */
 export interface AuditTarget {
   readonly type: string;

@@ -1,3 +1,4 @@
+import type { AuditedRequest } from "../audit/audit.ts";
 import type { ProblemCode } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
 
@@ -42,6 +43,8 @@ export interface ToolsImportInput extends ImportOptions {
   readonly connection_id: string | null;
   /** The connection was made for this import: it goes where the import fails. */
   readonly new_connection: boolean;
+  /** Absent of an api of before, which writes to the audit log itself. */
+  readonly audited?: AuditedRequest;
   /** The task queue of its activity. */
   readonly queue: string;
 }

@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { changesBetween } from "../../domain/audit/audit.ts";
-import type { AuditActor, AuditOutcome, AuditTarget } from "../../domain/audit/audit.ts";
+import type { AuditActor, AuditedRequest, AuditOutcome, AuditTarget } from "../../domain/audit/audit.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { isUuid } from "../../domain/uuid.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
@@ -61,6 +61,11 @@ export async function recordAudit(
       ...Object.fromEntries(secrets.map((name) => [name, { after: MASK }])),
     },
   });
+}
+
+/** Records what is done for a request. */
+export function auditOf({ actor, operation }: AuditedRequest): Audit {
+  return (db, change) => recordAudit(db, actor, operation, change);
 }
 
 /** Records that a resource is new. */

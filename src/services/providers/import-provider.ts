@@ -9,7 +9,7 @@ import type { Database, Db } from "../../stores/db.ts";
 import { countConnections } from "../../stores/providers/connections.ts";
 import { deleteImportedProvider, lockImportedProvider } from "../../stores/providers/imports.ts";
 import { recordDeleted } from "../audit/audit.ts";
-import type { RowAudit } from "../audit/audit.ts";
+import type { Audit, RowAudit } from "../audit/audit.ts";
 import { requireProvider } from "./providers.ts";
 import { storeProvider } from "./store-provider.ts";
 
@@ -30,8 +30,7 @@ export interface ImportRequest {
   readonly name: string | undefined;
   readonly dry_run: boolean;
   readonly force: boolean;
-  /** Called in the transaction of the import. */
-  readonly record: (db: Db, imported: ProviderImported) => Promise<void>;
+  readonly audit: Audit;
 }
 
 export type ProviderImported = Imported & { readonly provider_id: string };
@@ -42,7 +41,7 @@ export type ProviderImported = Imported & { readonly provider_id: string };
  */
 export async function importDocument(
   { db, guardedFetch, evaluation }: ImportDeps,
-  { org_id, openapi, name, provider_id, dry_run, force, record }: ImportRequest,
+  { org_id, openapi, name, provider_id, dry_run, force, audit }: ImportRequest,
 ): Promise<ProviderImported> {
   const address = typeof openapi === "string" ? openapi : null;
   const document = typeof openapi === "string" ? await fetchDocument(guardedFetch, openapi) : openapi;
@@ -51,11 +50,8 @@ export async function importDocument(
   const id = requireProviderId(provider_id ?? providerIdOf(name ?? made.provider.name));
   const options = { provider_id: id, named: provider_id !== undefined, dry_run, force };
   const documentOptions = { ...options, accept_changes: false, trust_annotations: null };
-  const wanted = { ...documentOptions, name: name ?? null, made, address };
-  const imported = await storeProvider(db, org_id, wanted, (connection, stored) =>
-    record(connection, { ...stored, provider_id: id }),
-  );
-  return { ...imported, provider_id: id };
+  const wanted = { ...documentOptions, name: name ?? null, made, address, new_connection_id: null };
+  return { ...(await storeProvider(db, org_id, wanted, audit)), provider_id: id };
 }
 
 /** Throws 422 for the id of a built-in provider. */

@@ -1,3 +1,4 @@
+import type { AuditedRequest } from "../../domain/audit/audit.ts";
 import { invalid, notFound, Problem } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
 import type { Imported } from "../../domain/providers/jobs.ts";
@@ -38,6 +39,7 @@ export interface ServerImportRequest {
   readonly force: boolean;
   readonly accept_changes: boolean;
   readonly trust_annotations: boolean | null;
+  readonly audited: AuditedRequest;
 }
 
 export interface ServerImported extends Imported {
@@ -60,7 +62,7 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
   const made = request.connection === undefined ? null : import_id;
   if (request.connection) await store(deps, request, provider_id, request.connection);
   else if (request.connection_id !== undefined) await requireOwn(db, org_id, request.connection_id, provider_id);
-  const { dry_run, force, accept_changes, trust_annotations } = request;
+  const { dry_run, force, accept_changes, trust_annotations, audited } = request;
   const input = {
     org_id,
     provider_id,
@@ -73,6 +75,7 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
     url,
     connection_id: made ?? request.connection_id ?? null,
     new_connection: made !== null,
+    audited,
   };
   const result = await providerJobs.importTools(import_id, input, WAIT_MS).catch((err: unknown) => {
     logger.warn({ err, provider_id }, "import not started");

@@ -14,6 +14,7 @@ import type { McpClient } from "../../platform/mcp/mcp-client.ts";
 import type { Database } from "../../stores/db.ts";
 import { deleteConnection } from "../../stores/providers/connections.ts";
 import { findImportedProvider } from "../../stores/providers/imports.ts";
+import { auditOf } from "../audit/audit.ts";
 import type { ConnectedProvider, ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
 import { sendAuthorized } from "./send-authorized.ts";
 import { storeProvider } from "./store-provider.ts";
@@ -52,7 +53,8 @@ export async function importTools(
     const trusted = input.trust_annotations ?? before?.provider.trusted ?? false;
     const made = await deps.evaluation.provider(org_id, { mcp, url, secured: connection !== null, trusted });
     if (!made.ok) throw new ValidationProblem(made.issues);
-    const imported = await storeProvider(deps.db, org_id, { ...input, made, address: url });
+    const wanted = { ...input, made, address: url, new_connection_id: input.new_connection ? connection_id : null };
+    const imported = await storeProvider(deps.db, org_id, wanted, input.audited ? auditOf(input.audited) : null);
     if (!imported.stored) await dropNewConnection(deps.db, input);
     return { ok: true, imported };
   } catch (error) {

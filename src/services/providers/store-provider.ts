@@ -3,7 +3,7 @@ import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import type { Json } from "../../domain/json.ts";
 import type { Imported, ImportPreview, ImportOptions } from "../../domain/providers/jobs.ts";
 import type { MadeProvider } from "../../platform/evaluation/protocol.ts";
-import type { Database, Db } from "../../stores/db.ts";
+import type { Database } from "../../stores/db.ts";
 import {
   compareImportedActions,
   lockImport,
@@ -12,24 +12,30 @@ import {
   replaceImportedActions,
 } from "../../stores/providers/imports.ts";
 import type { ImportChanges } from "../../stores/providers/imports.ts";
+import type { Audit } from "../audit/audit.ts";
 import { listActionUsers } from "../projects/flow-references.ts";
 
 const MAX_DIFFERENCES = 50;
+/** Actions that the audit log names, of each kind of change. */
+const AUDITED_ACTIONS = 20;
+
+interface WantedProvider extends ImportOptions {
+  readonly name: string | null;
+  readonly made: Extract<MadeProvider, { readonly ok: true }>;
+  readonly address: string | null;
+  /** The connection that was made for it. */
+  readonly new_connection_id: string | null;
+}
 
 /**
- * Writes a provider that was made, in the place of the one that there may be. `record` is called in its
- * transaction. Throws 409 where that would be another one's place, where a
+ * Writes a provider that was made, in the place of the one that there may be, and to the audit log. Throws 409 where that would be another one's place, where a
  * published flow uses an action that goes, and where tools of a server change or are new and nobody who may has said yes.
  */
 export async function storeProvider(
   database: Database,
   orgId: string,
-  wanted: ImportOptions & {
-    readonly name: string | null;
-    readonly made: Extract<MadeProvider, { readonly ok: true }>;
-    readonly address: string | null;
-  },
-  record: (db: Db, imported: Imported) => Promise<void> = async () => undefined,
+  wanted: WantedProvider,
+  audit: Audit | null,
 ): Promise<Imported> {
   const { provider_id, name, made, address } = wanted;
   const provider = { ...made.provider, name: name ?? made.provider.name };
@@ -49,24 +55,46 @@ export async function storeProvider(
         .map(({ action_id, members, description }) => ({ action_id, members, description })),
     };
     const imported = { ...preview, created: before === null, operations: made.operations, stored: !wanted.dry_run };
-    if (wanted.dry_run) {
-      await record(db, imported);
-      return imported;
+    if (imported.stored) {
+      if (before !== null) {
+        const isSame = differences.length === 0 && isEqual(before.provider, provider);
+        const isRenewal = wanted.named || (address !== null && before.source_url === address);
+        if (!isRenewal && !isSame) throw anothersPlace(provider_id, before.provider.name);
+        if (before.provider.source !== provider.source)
+          throw new Problem(
+            "conflict",
+            `${provider_id} was made of another kind of source. Choose another provider_id.`,
+          );
+        requireUnused(changes.removed, preview, wanted);
+        if (provider.source === "mcp") requireAccepted(changes, preview, wanted);
+      }
+      await putImportedProvider(db, orgId, { provider_id, provider }, address);
+      await replaceImportedActions(db, orgId, provider_id, made.actions);
     }
-    if (before !== null) {
-      const isSame = differences.length === 0 && isEqual(before.provider, provider);
-      const isRenewal = wanted.named || (address !== null && before.source_url === address);
-      if (!isRenewal && !isSame) throw anothersPlace(provider_id, before.provider.name);
-      if (before.provider.source !== provider.source)
-        throw new Problem("conflict", `${provider_id} was made of another kind of source. Choose another provider_id.`);
-      requireUnused(changes.removed, preview, wanted);
-      if (provider.source === "mcp") requireAccepted(changes, preview, wanted);
-    }
-    await putImportedProvider(db, orgId, { provider_id, provider }, address);
-    await replaceImportedActions(db, orgId, provider_id, made.actions);
-    await record(db, imported);
+    await audit?.(db, { target: { type: "provider", id: provider_id }, after: audited(wanted, imported) });
     return imported;
   });
+}
+
+/** What the audit log has of an import. Of an address the host alone: its path and query may hold a secret. */
+function audited(
+  { made, address, force, accept_changes, trust_annotations, new_connection_id }: WantedProvider,
+  { operations, added, changed, removed, stored }: Imported,
+): object {
+  const ids = Object.entries({ added, changed, removed })
+    .filter(([, all]) => all.length > 0)
+    .map(([change, all]) => [change, { count: all.length, action_ids: all.slice(0, AUDITED_ACTIONS) }]);
+  return {
+    source: made.provider.source,
+    ...(address !== null && { host: new URL(address).host }),
+    operations,
+    ...Object.fromEntries(ids),
+    ...(stored && new_connection_id !== null && { connection_id: new_connection_id }),
+    ...(!stored && { dry_run: true }),
+    ...(force && { force }),
+    ...(accept_changes && { accept_changes }),
+    ...(trust_annotations !== null && { trust_annotations }),
+  };
 }
 
 function anothersPlace(providerId: string, name: string): Problem {
