@@ -48,8 +48,11 @@ it("an index that is built while others write is built anew where that was broke
   const name = "0075_indexes_of_runs.sql";
   await administer(url, `delete from migrations where name = '${name}'`);
   expect(await invalid()).toEqual([{ name: "runs_late_idx" }]);
+  const others = () => asked(url, (db) => db.query("select 'runs_dataset_row_idx'::regclass::oid::int as oid"));
+  const before = await others();
   expect((await migrate(url, MIGRATIONS)).applied).toEqual([name]);
   expect(await invalid()).toEqual([]);
+  expect(await others()).toEqual(before);
   expect((await migrate(url, MIGRATIONS)).applied).toEqual([]);
 });
 
