@@ -78,6 +78,8 @@ export interface JsonAnswer {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: AnswerHeaders;
+  /** Nothing was changed, such as by a dry run: the audit log has no entry. */
+  readonly unchanged?: boolean;
   /** Only of `idempotent: "run"`: the run has completed, and called again the handler gives this very answer. */
   readonly recoverable?: boolean;
 }

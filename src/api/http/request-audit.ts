@@ -50,6 +50,7 @@ export function createRequestAudit(
     },
     async complete(answer, params) {
       if (!isAudited || recorded || principal === null) return;
+      if (answer !== "written" && "unchanged" in answer && answer.unchanged === true) return;
       if ((answer === "written" ? ctx.status : answer.status) >= 400) return;
       const target = targetOf(params) ?? targetOf(firstMember(answer));
       await db.org(principal.org_id, (connection) => audit(connection, target ? { target } : {}));

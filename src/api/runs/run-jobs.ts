@@ -105,7 +105,7 @@ Where no more runs may be under way at once, it waits for a place.`,
         const { org_id } = principal;
         if (dry_run) {
           const found = await countRunsOf({ db, stuckAfterMs }, org_id, { action: asked, filter });
-          return { status: 200, body: { action: asked, counts: { matched: found } } };
+          return { status: 200, body: { action: asked, counts: { matched: found } }, unchanged: true };
         }
         const job = await createRunJob(
           { ...deps, stuckAfterMs },

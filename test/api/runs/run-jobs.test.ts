@@ -51,7 +51,14 @@ describe("jobs on runs", () => {
     expect([dry.status, dry.body]).toEqual([200, { action: "cancel", counts: { matched: 3 } }]);
     for (const id of ids) expect((await tenant.secret.get(`/v2/runs/${id}`)).body.state).toBe("PAUSED");
 
+    const logged = async (): Promise<Answer["body"][]> =>
+      (await tenant.secret.get("/v2/audit-log", { query: { operation: "createRunJob" } })).body.data;
+    const before = (await logged()).length;
+    await start({ action: "cancel", filter: { project_id }, dry_run: true });
+    expect(await logged()).toHaveLength(before);
     const job = await done({ action: "cancel", filter: { project_id } });
+    const log = await logged();
+    expect([log.length, log[0].target.id]).toEqual([before + 1, job.job_id]);
     expect(job).toMatchObject({ state: "COMPLETED", counts: { matched: 3, done: 3, skipped: 0, failed: 0 } });
     for (const id of ids) await tenant.until(id, "CANCELLED");
     expect((await tenant.secret.get(`/v2/runs/${other.ids[0]}`)).body.state).toBe("PAUSED");
