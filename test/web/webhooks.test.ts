@@ -5,7 +5,7 @@ import { echo } from "../api/tenant.ts";
 import { subscribe } from "../api/webhooks/webhooks.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget, ReceivedRequest } from "../support/http-target.ts";
-import { signedIn, text, violations, visit } from "./support/console.ts";
+import { address, signedIn, text, violations, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
@@ -68,6 +68,19 @@ describe("a webhook", () => {
     await replay(page, "Replay…", "All of them");
     await expect.poll(() => arrived().length).toBe(5);
     expect(new Set(arrived().map((each) => each.headers["webhook-id"])).size).toBe(2);
+    await context.close();
+  });
+
+  it("is not called sound while nothing arrives, in the list or alone", async () => {
+    const { id, path, hook } = await subscribed();
+    receiver.on(hook, (_, response) => void response.writeHead(503).end());
+    await runOnce();
+    await expect.poll(async () => (await tenant.secret.get(path)).body.failing_since).not.toBeNull();
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/webhooks");
+    await page.getByRole("row", { name: hook }).getByText("Retrying").waitFor();
+    await page.getByRole("link", { name: hook }).click();
+    await page.waitForURL(address(tenant, `/webhooks/${id}`));
+    await page.locator("dl").getByText("Retrying").waitFor();
     await context.close();
   });
 

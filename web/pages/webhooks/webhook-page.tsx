@@ -23,7 +23,7 @@ import { Time } from "../../parts/time.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { Replay } from "./replay.tsx";
 import { SignatureChecker } from "./signature-checker.tsx";
-import { NewSecret } from "./webhooks-page.tsx";
+import { NewSecret, stateOf } from "./webhooks-page.tsx";
 
 /** One subscription: how it is doing, and each thing it was sent. */
 export function WebhookPage(): JSX.Element {
@@ -48,7 +48,7 @@ export function WebhookPage(): JSX.Element {
         <div>
           <dt>State</dt>
           <dd>
-            <Status state={data.status} />
+            <Status state={stateOf(data)} />
             {data.disabled_reason !== null && <span className="muted"> {data.disabled_reason}</span>}
           </dd>
         </div>

@@ -5,6 +5,7 @@ import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { createSubscription, subscriptionsOptions, useWebhookChange } from "../../api/webhooks.ts";
+import type { Subscription } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -67,9 +68,7 @@ export function WebhooksPage(): JSX.Element {
               {
                 id: "state",
                 head: "State",
-                cell: (each) => (
-                  <Status state={each.status === "enabled" && each.failing_since !== null ? "retrying" : each.status} />
-                ),
+                cell: (each) => <Status state={stateOf(each)} />,
               },
               {
                 id: "url",
@@ -102,6 +101,10 @@ export function WebhooksPage(): JSX.Element {
     </>
   );
 }
+
+/** Whether it is enabled, and then whether anything arrives. */
+export const stateOf = ({ status, failing_since }: Subscription): string =>
+  status === "enabled" && failing_since !== null ? "retrying" : status;
 
 function Subscribe({ onClose }: { readonly onClose: () => void }): JSX.Element {
   const create = useWebhookChange(createSubscription);
