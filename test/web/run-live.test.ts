@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { echo } from "../api/tenant.ts";
-import { address, signedIn, text } from "./support/console.ts";
+import { address, signedIn } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
@@ -8,9 +8,10 @@ useConsole();
 
 describe("a run", () => {
   it("changes live to its end, without a reload", async () => {
-    const { run_id, pause_id } = await pausedRun(tenant);
+    const { run_id, pause_id } = await pausedRun(tenant, "**Ada**");
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
-    await text(page, "Waits for a decision:");
+    // As it reads: in its Markdown, what the run was given is escaped.
+    await page.getByText("Waits for a decision: Pay **Ada**?").waitFor();
     await page.getByText("Live", { exact: true }).waitFor();
     await page.getByRole("group", { name: /approval-0, approval: Paused/ }).waitFor();
     await page.evaluate(() => Object.assign(globalThis, { sameDocument: true }));

@@ -3,6 +3,7 @@ import { Link } from "react-router";
 import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Id } from "../../parts/copy.tsx";
+import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
 
@@ -68,7 +69,10 @@ export function Trouble({
       {open.map((pause) => (
         <div key={pause.pause_id} className="notice">
           <span className="wrap">
-            Waits for a decision: <strong>{pause.message}</strong>
+            Waits for a decision:{" "}
+            <strong>
+              <MarkdownLine text={pause.message} />
+            </strong>
           </span>
           <Link className="button button-small" to={links.pause(pause.pause_id)}>
             Decide
