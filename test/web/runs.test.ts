@@ -131,7 +131,7 @@ describe("the columns", () => {
     await menu.getByLabel("Version").uncheck();
     await page.getByRole("cell", { name: "ada-7" }).waitFor();
     expect(await violations(page)).toEqual([]);
-    const chosen = ["State", "Run", "What", "Started by", "User", "Nodes", "Took", "Created"];
+    const chosen = ["State", "Run", "What", "Created", "Took", "Started by", "User", "Nodes"];
     expect(await heads()).toEqual(chosen);
     await page.keyboard.press("Escape");
     await menu.waitFor({ state: "hidden" });

@@ -5,6 +5,7 @@ import { links } from "../../links.ts";
 import { useColumns } from "../../parts/columns.tsx";
 import { CopyCurl, shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
 import { useProjectName } from "../project-names.ts";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -16,6 +17,15 @@ const HIDDEN = { wideOnly: true, choice: "hidden" } as const;
 /** All but the name of the run, which needs its project. */
 const COLUMNS: ReadonlyArray<Column<Run>> = [
   { id: "note", head: "What", ...SHOWN, cell: (run) => <Note run={run} /> },
+  // Seen in a narrow window without going to the side.
+  { id: "created", head: "Created", cell: (run) => <Time at={run.created_at} /> },
+  {
+    id: "took",
+    head: "Took",
+    number: true,
+    ...SHOWN,
+    cell: (run) => <Elapsed from={run.started_at} to={run.finished_at} />,
+  },
   { id: "version", head: "Version", number: true, ...SHOWN, cell: (run) => run.flow_version },
   { id: "type", head: "Started by", ...SHOWN, cell: (run) => run.run_type.replace("_", " ") },
   { id: "user", head: "User", ...HIDDEN, cell: (run) => <span className="run-error">{run.user_id ?? "-"}</span> },
@@ -36,14 +46,6 @@ const COLUMNS: ReadonlyArray<Column<Run>> = [
   },
   { id: "cost", head: "USD", number: true, ...HIDDEN, cell: (run) => run.usage.cost_usd?.toFixed(4) ?? "-" },
   { id: "queued", head: "Waited", number: true, ...HIDDEN, cell: (run) => duration(run.queued_ms) },
-  {
-    id: "took",
-    head: "Took",
-    number: true,
-    ...SHOWN,
-    cell: (run) => <Elapsed from={run.started_at} to={run.finished_at} />,
-  },
-  { id: "created", head: "Created", cell: (run) => <Time at={run.created_at} /> },
   { id: "ended", head: "Ended", ...HIDDEN, cell: (run) => <Time at={run.finished_at} /> },
 ];
 
@@ -106,6 +108,11 @@ function Note({ run }: { readonly run: Run }): JSX.Element | null {
     );
   }
   const open = run.pauses.find(({ status }) => status === "waiting");
-  if (open) return <span className="run-error">{open.message}</span>;
+  if (open)
+    return (
+      <span className="run-error">
+        <MarkdownLine text={open.message} />
+      </span>
+    );
   return run.tags.length === 0 ? null : <span className="run-error muted">{run.tags.join(", ")}</span>;
 }
