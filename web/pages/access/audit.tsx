@@ -1,8 +1,10 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
+import { Fragment } from "react";
 import type { JSX } from "react";
 import { auditOptions } from "../../api/audit.ts";
 import type { AuditEntry } from "../../api/audit.ts";
 import { toProblem } from "../../api/problem.ts";
+import { Id } from "../../parts/copy.tsx";
 import { Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -23,13 +25,9 @@ export function AuditLog(): JSX.Element {
           columns={[
             { id: "at", head: "When", cell: (entry) => <Time at={entry.at} /> },
             { id: "operation", head: "What", cell: (entry) => <Operation entry={entry} /> },
-            { id: "target", head: "Of", cell: ({ target }) => <span className="wrap">{named(target)}</span> },
+            { id: "target", head: "Of", cell: ({ target }) => <Named thing={target} /> },
             { id: "fields", head: "Fields", wideOnly: true, cell: (entry) => <Fields entry={entry} /> },
-            {
-              id: "who",
-              head: "Who",
-              cell: ({ actor }) => <span className="wrap">{named(actor)}</span>,
-            },
+            { id: "who", head: "Who", cell: ({ actor }) => <Named thing={actor} /> },
             { id: "address", head: "Address", wideOnly: true, cell: ({ actor }) => actor.address ?? "-" },
           ]}
         />
@@ -43,10 +41,16 @@ export function AuditLog(): JSX.Element {
   );
 }
 
+/** In a narrow window a name such as `createWebhookSubscription` goes on in a new line between its words. */
 function Operation({ entry }: { readonly entry: AuditEntry }): JSX.Element {
   return (
-    <span>
-      {entry.operation}
+    <span className="audit-operation">
+      {entry.operation.split(/(?=[A-Z])/).map((word, at) => (
+        <Fragment key={at}>
+          <wbr />
+          {word}
+        </Fragment>
+      ))}
       {entry.outcome === "failure" && " (refused)"}
     </span>
   );
@@ -61,6 +65,14 @@ function Fields({ entry }: { readonly entry: AuditEntry }): JSX.Element {
   );
 }
 
-function named(thing: { readonly type: string; readonly id: string | null } | null): string {
-  return thing === null ? "-" : [thing.type, thing.id].filter((each) => each !== null).join(" ");
+type Thing = { readonly type: string; readonly id: string | null } | null;
+
+function Named({ thing }: { readonly thing: Thing }): JSX.Element {
+  if (thing === null) return <>-</>;
+  const type = thing.type.replaceAll("_", " ");
+  return (
+    <>
+      {type} {thing.id !== null && <Id id={thing.id} label={`${type} id`} />}
+    </>
+  );
 }
