@@ -152,6 +152,25 @@ describe("every page", () => {
     await context.close();
   }, 400_000);
 
+  it("shows on a phone where one is, however far to the side", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/", { width: 360 });
+    const marked = page.locator('nav [aria-current="page"]');
+    for (const [path, names] of [
+      ["/retention", ["Settings"]],
+      ["/access?tab=audit", ["Access", "Audit log"]],
+      ["/access?tab=users", ["Access", "Users"]],
+      ["/", ["Home"]],
+    ] as const) {
+      await visit(page, path);
+      await expect.poll(() => marked.allTextContents()).toEqual(names);
+      for (const place of await marked.all()) {
+        const { x = -1, width = 0 } = (await place.boundingBox()) ?? {};
+        expect([x >= 0, x + width <= 360], path).toEqual([true, true]);
+      }
+    }
+    await context.close();
+  });
+
   it("console-xss: is harmless and without fault in its dialogs too", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin");
     for (const [at, [path, open]] of dialogs.entries()) {

@@ -8,6 +8,7 @@ import { links } from "../links.ts";
 import { Boundary } from "../parts/boundary.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { IconName } from "../parts/icons.tsx";
+import { useCurrentInView } from "../parts/current-in-view.ts";
 import { useKeptFocus } from "../parts/kept-focus.ts";
 import { Loading } from "../parts/states.tsx";
 import { useRowKeys } from "../parts/table.tsx";
@@ -75,7 +76,7 @@ function Navigation(): JSX.Element {
   const { data } = useInfiniteQuery(shownPausesOptions(mayDecide ? "answerable" : "all"));
   const open = data?.data.length ?? 0;
   return (
-    <nav className="nav" aria-label="Pages">
+    <nav className="nav" aria-label="Pages" ref={useCurrentInView(pathname)}>
       {PLACES.filter(([, to]) => isViewer || to !== links.webhooks()).map(([name, to, icon, ...below]) => (
         <Link key={name} to={to} aria-current={[to, ...below].some(isAt) ? "page" : undefined}>
           <Icon name={icon} />

@@ -2,6 +2,7 @@ import type { JSX } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMay, useMayAnywhere } from "../../api/accounts.ts";
 import { links } from "../../links.ts";
+import { useCurrentInView } from "../../parts/current-in-view.ts";
 import { PageHead } from "../../parts/page.tsx";
 import { AuditLog } from "./audit.tsx";
 import { Keys } from "./keys.tsx";
@@ -35,11 +36,12 @@ export function AccessPage(): JSX.Element {
       : ["sessions"];
   const tab = tabs.find((each) => each === search.get("tab")) ?? tabs[0] ?? "sessions";
   const Chosen = TABS[tab];
+  const inView = useCurrentInView(tab);
   return (
     <>
       <PageHead title="Access" />
       {tabs.length > 1 && (
-        <nav className="tabs" aria-label="Access">
+        <nav className="tabs" aria-label="Access" ref={inView}>
           {tabs.map((each) => (
             <Link key={each} to={links.access(each)} aria-current={each === tab ? "page" : undefined}>
               {NAMES[each]}

@@ -8,6 +8,7 @@ import { toProblem } from "../../api/problem.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
+import { useCurrentInView } from "../../parts/current-in-view.ts";
 import { HeldChanges, useHeldList } from "../../parts/list-changes.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { PageHead } from "../../parts/page.tsx";
@@ -42,12 +43,13 @@ export function InboxPage(): JSX.Element {
   const nameOf = (id: string): string => projects?.data.find(({ project_id }) => project_id === id)?.name ?? "";
   // Another page of the list, and another pause, are its reader's doing: then it is as it is now.
   const name = `${shown} ${data?.pages ?? 0} ${pauseId ?? ""}`;
+  const inView = useCurrentInView(shown);
   const held = useHeldList(name, isPlaceholderData ? undefined : data?.data, ({ pause_id }) => pause_id);
   const pauses = isPlaceholderData ? (data?.data ?? []).map((row) => ({ row, isGone: false })) : held.shown;
   return (
     <>
       <PageHead title="Inbox" />
-      <nav className="tabs" aria-label="Which pauses">
+      <nav className="tabs" aria-label="Which pauses" ref={inView}>
         {SHOWN.map((each) => (
           <Link
             key={each}
