@@ -3,18 +3,16 @@ import {
   executeChild,
   ParentClosePolicy,
   ChildWorkflowCancellationType,
-  sleep,
   workflowInfo,
 } from "@temporalio/workflow";
-import { WorkflowExecutionAlreadyStartedError } from "@temporalio/common";
 import { sliceWorkflowId } from "../../../src/temporal/ids.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import type { LoopState, SliceInput, SliceOutcome, SliceWork } from "../slice.ts";
+import { childEnd } from "./child-end.ts";
 import { assemble } from "./results.ts";
-import { CHILD_ENDS_MS } from "./subflow.ts";
 
 /** Items of a slice and slices side by side: together they bound both a history and the load of one run. */
 const MAX_SLICE_ITEMS = 250;
@@ -75,31 +73,21 @@ async function runSlice(frame: Frame, node: PlanNode, work: SliceWork): Promise<
   };
   ctx.pauses.watch();
   return ctx.work.whileChildRuns(workflowId, async () => {
-    let outcome = await outcomeOf(slice, workflowId);
-    // The slice of the lost workflow is still ending.
-    while (outcome === null) {
-      await sleep(CHILD_ENDS_MS);
-      outcome = await outcomeOf(slice, workflowId);
-    }
+    const outcome = await childEnd(ctx, () => outcomeOf(slice, workflowId));
     ctx.budgets.spendIterations(outcome.iterations);
     return outcome;
   });
 }
 
-/** Starts a slice and waits for its end. Null while one that an earlier workflow of the run has started is open. */
-async function outcomeOf(slice: SliceInput, workflowId: string): Promise<SliceOutcome | null> {
+/** Starts a slice and waits for its end. */
+function outcomeOf(slice: SliceInput, workflowId: string): Promise<SliceOutcome> {
   const { restarted } = slice.identity;
   // What was cancelled before that was cancelled in the earlier one.
   const identity = restarted ? { ...slice.identity, started_at: new Date(Date.now()).toISOString() } : slice.identity;
-  try {
-    return await executeChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
-      workflowId,
-      args: [{ ...slice, identity }],
-      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
-    });
-  } catch (error) {
-    if (restarted === true && error instanceof WorkflowExecutionAlreadyStartedError) return null;
-    throw error;
-  }
+  return executeChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
+    workflowId,
+    args: [{ ...slice, identity }],
+    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+    cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+  });
 }

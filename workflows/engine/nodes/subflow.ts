@@ -6,11 +6,9 @@ import {
   executeChild,
   isCancellation,
   ParentClosePolicy,
-  sleep,
   TerminatedFailure,
   workflowInfo,
 } from "@temporalio/workflow";
-import { WorkflowExecutionAlreadyStartedError } from "@temporalio/common";
 import { runWorkflowId } from "../../../src/temporal/ids.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
@@ -22,11 +20,10 @@ import { NodeFailed } from "../failure.ts";
 import { address, earlierRunOf } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate } from "../values.ts";
+import { childEnd } from "./child-end.ts";
 import type { Executor } from "./executor.ts";
 import { assemble } from "./results.ts";
 
-/** Until a child is looked at again whose workflow is open (ms). */
-export const CHILD_ENDS_MS = 2000;
 const SUBFLOW_FAILED = "subflow_failed";
 
 /** Runs another project's flow as a run of its own and waits for its outputs. */
@@ -65,22 +62,16 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
         }),
       ),
     );
-  const run = async (): Promise<{ run_id: string; outcome: ChildEnd | null }> => {
+  const run = async (): Promise<{ run_id: string; outcome: ChildEnd }> => {
     const { ended, ...created } = await create();
     const start: RunWorkflowInput = { ...created, node_queue: ctx.input.node_queue, parent: parentOf(ctx, path) };
     ctx.pauses.watch();
-    const work = (): Promise<ChildEnd | null> => outcomeOf(start, ctx.identity.restarted === true);
     return {
       run_id: start.run_id,
-      outcome: ended ?? (await ctx.work.whileChildRuns(runWorkflowId(start.run_id), work)),
+      outcome: ended ?? (await ctx.work.whileChildRuns(runWorkflowId(start.run_id), () => outcomeOf(start))),
     };
   };
-  let { run_id, outcome } = await run();
-  // The child of the lost workflow is still ending.
-  while (outcome === null) {
-    await sleep(CHILD_ENDS_MS);
-    ({ run_id, outcome } = await run());
-  }
+  const { run_id, outcome } = await childEnd(ctx, run);
   if (outcome.state === "COMPLETED") {
     return assemble(ctx, "object", Object.values(outcome.outputs), Object.keys(outcome.outputs));
   }
@@ -118,11 +109,8 @@ function parentOf({ identity, input }: RunContext, path: string): ParentRun {
 
 type ChildEnd = Pick<RunOutcome, "state" | "outputs" | "error">;
 
-/**
- * Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own. Null where
- * `mayBeThere` and the child's workflow is still open, which an earlier workflow of the run has started.
- */
-async function outcomeOf(start: RunWorkflowInput, mayBeThere: boolean): Promise<ChildEnd | null> {
+/** Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own. */
+async function outcomeOf(start: RunWorkflowInput): Promise<ChildEnd> {
   try {
     return await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
       workflowId: runWorkflowId(start.run_id),
@@ -131,7 +119,6 @@ async function outcomeOf(start: RunWorkflowInput, mayBeThere: boolean): Promise<
       cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
     });
   } catch (error) {
-    if (mayBeThere && error instanceof WorkflowExecutionAlreadyStartedError) return null;
     if (isCancellation(error) || !(error instanceof ChildWorkflowFailure)) throw error;
     if (error.cause instanceof TerminatedFailure) return { state: "CANCELLED", outputs: {}, error: null };
     const message = "its workflow was ended from outside";
