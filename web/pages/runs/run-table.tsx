@@ -69,7 +69,9 @@ export function RunTable({
       head: "Run",
       cell: (run) => (
         <Link className="run-name" to={links.run(run.run_id)} data-row title={run.run_id}>
-          <span className="wrap">{nameOf(run.project_id)}</span>
+          <span className="wrap" title={nameOf(run.project_id)}>
+            {nameOf(run.project_id)}
+          </span>
           <code>{shortId(run.run_id)}</code>
         </Link>
       ),
@@ -110,7 +112,7 @@ function Note({ run }: { readonly run: Run }): JSX.Element | null {
   const open = run.pauses.find(({ status }) => status === "waiting");
   if (open)
     return (
-      <span className="run-error">
+      <span className="run-error" title={open.message}>
         <MarkdownLine text={open.message} />
       </span>
     );
