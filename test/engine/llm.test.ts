@@ -90,6 +90,31 @@ describe("a node that asks a model", () => {
     expect([failed.status, failed.body.error.code]).toEqual([502, "model_answer_invalid"]);
   });
 
+  it("gives the members of its schema in the order in which they are written, also of another version", async () => {
+    const propertiesOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    const flowOf = (names: readonly string[]) => {
+      const schema = { type: "object", properties: propertiesOf(names), required: names };
+      const config = { model: "tiny", connection_id: connections.get("openai_compatible"), prompt: "{{in-0}}", schema };
+      const nodes = [{ id: "in-0", type: "input" }, { id: "llm-0", type: "llm", config }, { id: "out-0", type: "output" }];
+      return flow(nodes, ["in-0>llm-0", "llm-0>out-0"]);
+    };
+    const [first, second] = [
+      ["reasoning", "answer"],
+      ["answer", "reasoning"],
+    ] as const;
+    const project = await mine.deploy(flowOf(first));
+    for (const [index, names] of [first, second].entries()) {
+      const path = `/v2/projects/${project}/versions`;
+      expect((await mine.secret.post(path, { flow: flowOf(names) })).body.version).toBe(index + 1);
+      const stored = (await mine.secret.get(`${path}/${index + 1}`)).body.flow.nodes[1].config.schema;
+      expect(Object.keys(stored.properties)).toEqual(names);
+      server.next({ text: ['{"reasoning": "r", "answer": "a"}'] });
+      await mine.public.post(`/inference/v0/run/${mine.org_id}/${project}`, { "in-0": "Why?" });
+      const asked = JSON.stringify(server.calls.at(-1)?.body).replaceAll("\\", "");
+      expect(asked.indexOf(`"${names[0]}":{`)).toBeLessThan(asked.indexOf(`"${names[1]}":{`));
+    }
+  });
+
   it("tries again where the endpoint is busy, and then another model", async () => {
     server.next({ status: 429, headers: { "retry-after": "0" } }, { text: ["at last"] });
     expect((await ask({}, "x")).body.outputs).toEqual({ "out-0": "at last" });

@@ -34,7 +34,7 @@ async function largeRun(): Promise<string> {
   const definition = { schema_version: 1, name: "large", nodes, edges };
   await tenant.withDatabase((database) =>
     database.system(async (db) => {
-      await db.query("update flow_versions set definition = $2::jsonb where project_id = $1", [
+      await db.query("update flow_versions set written_definition = $2::json where project_id = $1", [
         project_id,
         JSON.stringify(definition),
       ]);

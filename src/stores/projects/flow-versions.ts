@@ -34,14 +34,18 @@ export interface NewFlowVersion {
 const HEAD = `v.project_id, v.version, v.content_hash, v.notes, coalesce(p.published_version = v.version, false) as published,
   v.created_by, v.created_at`;
 const FROM = `from flow_versions v join projects p using (project_id) where v.org_id = current_org() and p.deleted_at is null`;
+/** Of a version `v`, with the members of objects in the order in which they were written. */
+export const DEFINITION = "coalesce(v.written_definition, v.definition::json) as definition";
+export const PLAN = "coalesce(v.written_plan, v.plan::json) as plan";
 const LARGEST = 2_147_483_647;
 
 export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promise<void> {
   await db.query(
     {
       name: "insert_flow_version",
-      text: `insert into flow_versions (project_id, version, org_id, definition, plan, content_hash, notes, created_by)
-        values ($1::uuid, $2::int, $3::uuid, $4::jsonb, $5::jsonb, $6::text, $7::text, $8::uuid)`,
+      text: `insert into flow_versions (project_id, version, org_id, definition, written_definition, plan, written_plan, content_hash,
+            notes, created_by)
+        values ($1::uuid, $2::int, $3::uuid, $4::json::jsonb, $4::json, $5::json::jsonb, $5::json, $6::text, $7::text, $8::uuid)`,
     },
     [
       version.project_id,
@@ -60,7 +64,7 @@ export async function findFlowVersion(db: Db, projectId: string, version: number
   const rows = await db.query<FlowVersion>(
     {
       name: "find_flow_version",
-      text: `select ${HEAD}, v.definition, v.plan ${FROM} and v.project_id = $1::uuid and v.version = $2::int`,
+      text: `select ${HEAD}, ${DEFINITION}, ${PLAN} ${FROM} and v.project_id = $1::uuid and v.version = $2::int`,
     },
     [projectId, version],
   );

@@ -1,10 +1,14 @@
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Db } from "../db.ts";
+import { PLAN } from "./flow-versions.ts";
 
 /** The plan of a version, also of a project that has been deleted since, as its runs continue. */
 export async function getPlan(db: Db, projectId: string, version: number): Promise<Plan | null> {
   const rows = await db.query<{ plan: Plan }>(
-    { name: "get_plan", text: "select plan from flow_versions where project_id = $1::uuid and version = $2::integer" },
+    {
+      name: "get_plan",
+      text: `select ${PLAN} from flow_versions v where v.project_id = $1::uuid and v.version = $2::integer`,
+    },
     [projectId, version],
   );
   return rows[0]?.plan ?? null;

@@ -1,6 +1,7 @@
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
 import type { NamedFlow } from "../../domain/flow/io/tool-names.ts";
 import type { Db } from "../db.ts";
+import { DEFINITION } from "./flow-versions.ts";
 
 const PUBLISHED = "p.org_id = current_org() and p.deleted_at is null and p.published_version is not null";
 
@@ -27,7 +28,7 @@ export function publishedDefinitions(db: Db, projectIds: readonly string[]): Pro
   return db.query<PublishedFlow>(
     {
       name: "published_definitions",
-      text: `select p.project_id, p.name, v.version, v.content_hash, v.definition
+      text: `select p.project_id, p.name, v.version, v.content_hash, ${DEFINITION}
         from projects p join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
         where ${PUBLISHED} and p.project_id = any ($1::uuid[]) order by p.project_id`,
     },

@@ -27,6 +27,16 @@ describe("the content hash", () => {
     expect(of(make({ notes: "a" }, { ui: { positions: {} } }))).toBe(of(make({}, {})));
   });
 
+  it("changes with the order of the members of a schema or a form, and of nothing else", () => {
+    const first = { type: "object", properties: { b: {}, a: {} } };
+    const other = { type: "object", properties: { a: {}, b: {} } };
+    const config = (given: Record<string, unknown>) =>
+      flow({ nodes: [node("llm-0", "llm", given), node("out-0", "output")] });
+    for (const name of ["schema", "form"])
+      expect(of(config({ prompt: "", [name]: first }))).not.toBe(of(config({ prompt: "", [name]: other })));
+    expect(of(config({ prompt: "", body: first }))).toBe(of(config({ body: other, prompt: "" })));
+  });
+
   it("changes with everything else, be it called notes", () => {
     const set = (values: object) => flow({ nodes: [node("set-0", "set", { values }), node("out-0", "output")] });
     expect(of(set({ notes: "1" }))).not.toBe(of(set({ notes: "2" })));
