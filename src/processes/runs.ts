@@ -77,7 +77,7 @@ export type Runs = ReturnType<typeof openRuns>;
 /** The activities of what is done with many runs. */
 export function openRunJobs({ blobs, logger, observer, shutdown }: ServiceProcess, runs: Runs) {
   const { starting, activities } = runs;
-  const runService = createRunService({ ...activities, ...starting, blobs, logger });
+  const runService = createRunService({ ...activities, ...starting, blobs, logger, observer });
   shutdown.add("runs of jobs", () => runService.close());
   return createRunJobActivities({ ...activities, ...starting, logger, observer, runService });
 }

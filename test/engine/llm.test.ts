@@ -91,11 +91,16 @@ describe("a node that asks a model", () => {
   });
 
   it("gives the members of its schema in the order in which they are written, also of another version", async () => {
-    const propertiesOf = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    const propertiesOf = (names: readonly string[]) =>
+      Object.fromEntries(names.map((name) => [name, { type: "string" }]));
     const flowOf = (names: readonly string[]) => {
       const schema = { type: "object", properties: propertiesOf(names), required: names };
       const config = { model: "tiny", connection_id: connections.get("openai_compatible"), prompt: "{{in-0}}", schema };
-      const nodes = [{ id: "in-0", type: "input" }, { id: "llm-0", type: "llm", config }, { id: "out-0", type: "output" }];
+      const nodes = [
+        { id: "in-0", type: "input" },
+        { id: "llm-0", type: "llm", config },
+        { id: "out-0", type: "output" },
+      ];
       return flow(nodes, ["in-0>llm-0", "llm-0>out-0"]);
     };
     const [first, second] = [

@@ -8,11 +8,17 @@ import { tag } from "./run-request.ts";
 export const runFilters = {
   run_id: z
     .array(z.uuid().toLowerCase())
+    .min(1)
     .max(100)
     .optional()
     .describe("One of these; give it more than once for several."),
   project_id: z.uuid().toLowerCase().optional(),
-  state: z.array(z.enum(RUN_STATES)).max(20).optional().describe("One of these; give it more than once for several."),
+  state: z
+    .array(z.enum(RUN_STATES))
+    .min(1)
+    .max(20)
+    .optional()
+    .describe("One of these; give it more than once for several."),
   run_type: z.enum(RUN_TYPES).optional(),
   user_id: userHandle.optional(),
   parent_run_id: z.uuid().optional(),

@@ -14,6 +14,9 @@ import { createLiveTexts } from "./live-texts.ts";
 import type { LiveTexts } from "./live-texts.ts";
 import { createRunWaiter } from "./run-waiter.ts";
 import { shareWrites } from "../shared-writes.ts";
+import type { RunObserver } from "./run-observer.ts";
+import { settleRun } from "./settle-run.ts";
+import type { RunEnd } from "./settle-run.ts";
 import { createStartQueue } from "./start-queue.ts";
 import type { RunWaiter } from "./run-waiter.ts";
 
@@ -53,6 +56,7 @@ export interface RunService {
 export type RunServiceDeps = Omit<CreateRunDeps, "onStartDelayed"> & {
   readonly feed: RunFeed;
   readonly logger: Logger;
+  readonly observer: RunObserver;
 };
 
 export function createRunService({
@@ -63,11 +67,25 @@ export function createRunService({
   limits,
   feed,
   logger,
+  observer,
 }: RunServiceDeps): RunService {
   const waiter = createRunWaiter({ db, feed });
   const onStartDelayed = (run_id: string | null, err: unknown): void =>
     logger.warn({ err, run_id }, "run not started at once; the sweeper will");
-  const queue = createStartQueue({ db, startInputs, starter, onError: (err, run_id) => onStartDelayed(run_id, err) });
+  const queue = createStartQueue({
+    db,
+    startInputs,
+    starter,
+    onError: (err, run_id) => onStartDelayed(run_id, err),
+    async onCancelled({ org_id, run_id }) {
+      const end = ({ cancel_requested }: RunRow): RunEnd => ({
+        state: "CANCELLED",
+        reason: cancel_requested?.reason ?? "cancelled",
+        error: null,
+      });
+      await settleRun({ db, feed, observer }, org_id, run_id, end);
+    },
+  });
   const creation: CreateRunDeps = { db, blobs, startInputs, starter, onStartDelayed, limits };
   const insert = createSharedInsert(db);
   return {

@@ -5,6 +5,7 @@ import { createShares, roundRobin } from "../../domain/shares.ts";
 import { WaitedTooLong, createLimit } from "../../platform/at-once.ts";
 import type { Database } from "../../stores/db.ts";
 import { holdQueuedRuns, runsToStart } from "../../stores/runs/start-queue.ts";
+import type { RunRow } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { StartInputs } from "./start-inputs.ts";
 import { createPace } from "./start-pace.ts";
@@ -50,6 +51,8 @@ export interface StartQueueDeps {
   readonly starter: RunStarter;
   /** Called when a run could not be started, which is the sweeper's to do then, and when the line could not be read. */
   readonly onError: (error: unknown, runId: string | null) => void;
+  /** Called for a run that was cancelled while it waited for its start: no workflow will end it. */
+  readonly onCancelled: (run: RunRow) => Promise<void>;
   readonly maxQueued?: number;
   readonly acceptedAtOnce?: number;
   readonly acceptWithinMs?: number;
@@ -71,6 +74,7 @@ export function createStartQueue({
   startInputs,
   starter,
   onError,
+  onCancelled,
   maxQueued = MAX_QUEUED,
   acceptedAtOnce = ACCEPTED_AT_ONCE,
   acceptWithinMs = ACCEPT_WITHIN_MS,
@@ -123,6 +127,7 @@ export function createStartQueue({
     const starts = batch.map(async ({ run_id, plan }) => {
       const row = rows.get(run_id);
       if (!row) return;
+      if (row.cancel_requested !== null) return onCancelled(row).catch((error: unknown) => onError(error, run_id));
       const delayMs = row.run_at === null ? undefined : Math.max(0, Date.parse(row.run_at) - Date.now());
       const since = performance.now();
       try {

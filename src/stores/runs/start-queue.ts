@@ -1,12 +1,12 @@
 import type { Db } from "../db.ts";
 import type { RunRow } from "./runs.ts";
 
-/** The ones of these runs, of all organisations, whose workflow has not been started. */
+/** The ones of these runs, of all organisations, whose workflow has not been started; some may be to be cancelled. */
 export async function runsToStart(db: Db, runIds: readonly string[]): Promise<RunRow[]> {
   return db.query<RunRow>(
     {
       name: "runs_to_start",
-      text: "select * from runs where run_id = any ($1::uuid[]) and state = 'PENDING' and cancel_requested is null",
+      text: "select * from runs where run_id = any ($1::uuid[]) and state = 'PENDING'",
     },
     [runIds],
   );

@@ -68,6 +68,18 @@ describe("cancelling a run", () => {
     }
   });
 
+  it("that still waits for its start ends it when its turn comes, and not when the sweeper looks", async () => {
+    const project_id = await tenant.deploy(slow(60));
+    const create = () => tenant.secret.post("/v2/runs", { project_id, inputs: {} });
+    const made = await Promise.all(Array.from({ length: 12 }, create));
+    await Promise.all(made.map(({ body }) => cancel(body.run_id)));
+    for (const { body } of made) {
+      const { created_at, finished_at } = await tenant.until(body.run_id, "CANCELLED");
+      // The sweeper leaves a run alone for its first 5 s.
+      expect(Date.parse(finished_at) - Date.parse(created_at)).toBeLessThan(5000);
+    }
+  });
+
   it("closes its pauses", async () => {
     const runId = await start(asking(), { mode: "sync" });
     await cancel(runId);

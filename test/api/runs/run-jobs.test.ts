@@ -64,6 +64,15 @@ describe("jobs on runs", () => {
     expect((await tenant.secret.get(`/v2/runs/${other.ids[0]}`)).body.state).toBe("PAUSED");
   });
 
+  it("refuse a filter with an empty list, which would be all runs", async () => {
+    const { project_id, ids } = await runsOf(asking(), "PAUSED", 1);
+    for (const name of ["state", "run_id"]) {
+      const { status, body } = await start({ action: "cancel", filter: { project_id, [name]: [] } });
+      expect([status, body.detail[0].loc]).toEqual([422, ["body", "filter", name]]);
+    }
+    expect((await tenant.secret.get(`/v2/runs/${ids[0]}`)).body.state).toBe("PAUSED");
+  });
+
   it("do nothing where no run is in a state in which the action is possible", async () => {
     const { project_id, ids } = await runsOf(asking(), "PAUSED", 1);
     const completed = { project_id, state: ["COMPLETED"] };

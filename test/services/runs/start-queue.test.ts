@@ -34,6 +34,8 @@ afterAll(() => temporal?.close());
 const fails = (error: unknown): never => {
   throw error;
 };
+const cancelledRuns: string[] = [];
+const onCancelled = async ({ run_id }: { readonly run_id: string }): Promise<void> => void cancelledRuns.push(run_id);
 const runs = (count: number): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => buildRun(own.database, tenant)));
 /** Accepts a run whose row is there. */
@@ -52,7 +54,7 @@ describe("the line of runs to be started", () => {
         return starter.start(input, when);
       },
     };
-    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails });
+    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails, onCancelled });
     const ids = await runs(30);
     for (const run_id of ids) await accept(queue, run_id);
     await expect.poll(() => order, { timeout: 30_000 }).toEqual(ids);
@@ -60,15 +62,16 @@ describe("the line of runs to be started", () => {
     for (const id of [ids[0], ids[29]]) expect(await starter.look(id ?? "")).toMatchObject({ view: "running" });
   });
 
-  it("does not start what was cancelled meanwhile", async () => {
+  it("does not start what was cancelled meanwhile, and says so", async () => {
     const started: string[] = [];
     const noting: RunStarter = { ...starter, start: async ({ run_id }) => void started.push(run_id) };
-    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails });
+    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails, onCancelled });
     const [cancelled = "", kept = ""] = await runs(2);
     await own.database.org(tenant.org_id, (db) => requestCancel(db, cancelled, null));
     await accept(queue, cancelled);
     await accept(queue, kept);
     await expect.poll(() => started).toEqual([kept]);
+    expect(cancelledRuns).toEqual([cancelled]);
     await queue.close();
   });
 
@@ -83,7 +86,14 @@ describe("the line of runs to be started", () => {
         await gate;
       },
     };
-    const queue = createStartQueue({ db: own.database, startInputs, starter: gated, onError: fails, maxQueued: 40 });
+    const queue = createStartQueue({
+      db: own.database,
+      startInputs,
+      starter: gated,
+      onError: fails,
+      onCancelled,
+      maxQueued: 40,
+    });
     const other = await buildTenant(own.database);
     const many = await runs(21);
     await Promise.all(many.slice(0, 20).map((run_id) => accept(queue, run_id)));
@@ -99,7 +109,7 @@ describe("the line of runs to be started", () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const slow: RunStarter = { ...starter, start: () => gate };
-    const queue = createStartQueue({ db: own.database, startInputs, starter: slow, onError: fails });
+    const queue = createStartQueue({ db: own.database, startInputs, starter: slow, onError: fails, onCancelled });
     const [first = "", second = "", third = ""] = await runs(3);
     await accept(queue, first);
     await accept(queue, second);
@@ -115,7 +125,14 @@ describe("the line of runs to be started", () => {
 
 describe("the acceptance of runs that nobody waits for", () => {
   it("makes no more rows at once than it may; an organisation's runs follow each other, and organisations take turns", async () => {
-    const queue = createStartQueue({ db: own.database, startInputs, starter, onError: fails, acceptedAtOnce: 2 });
+    const queue = createStartQueue({
+      db: own.database,
+      startInputs,
+      starter,
+      onError: fails,
+      onCancelled,
+      acceptedAtOnce: 2,
+    });
     const inserting: Array<{ readonly org_id: string; end(): void }> = [];
     const insert = (org_id: string): Promise<void> =>
       queue.accept(org_id, () => new Promise((resolve) => inserting.push({ org_id, end: resolve })));
@@ -137,6 +154,7 @@ describe("the acceptance of runs that nobody waits for", () => {
       startInputs,
       starter: { ...starter, start: async () => undefined },
       onError: fails,
+      onCancelled,
       acceptedAtOnce: 1,
       acceptWithinMs: 20,
     });
@@ -154,7 +172,14 @@ describe("the acceptance of runs that nobody waits for", () => {
   });
 
   it("keeps the place of a run whose row could not be made for another", async () => {
-    const queue = createStartQueue({ db: own.database, startInputs, starter, onError: fails, maxQueued: 2 });
+    const queue = createStartQueue({
+      db: own.database,
+      startInputs,
+      starter,
+      onError: fails,
+      onCancelled,
+      maxQueued: 2,
+    });
     const broken = new Error("the database is down");
     for (let at = 0; at < 3; at += 1) {
       const failing = queue.accept(tenant.org_id, () => Promise.reject(broken));
