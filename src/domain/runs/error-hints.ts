@@ -24,7 +24,8 @@ const HINTS: Readonly<Record<string, string>> = {
   file_too_large: "Upload a smaller file, or split it.",
   guard_failed: "The flow itself has refused this: look at the inputs that its guard checks.",
   http_failed: "The server was not reached: look at the address, then run it again.",
-  http_refused: "The address is not one that flows may call: ask who operates the installation to allow it.",
+  http_refused:
+    "The message says what keeps the request from being sent: mend the address or the header, or ask who operates the installation to allow the host.",
   http_status: "The server refused the request: read its answer, and look at the credential and the inputs.",
   internal_error: "Run it again. If it fails again, give the run's id to who operates the installation.",
   invalid_action_inputs: "Look at the inputs that the node makes: the action's schema says what it takes.",

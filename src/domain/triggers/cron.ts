@@ -1,4 +1,6 @@
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+/** Of the months, in days; that of February in a leap year. */
+const LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 interface Field {
@@ -53,12 +55,25 @@ function isIn(part: string, second: number): boolean {
   return second >= Number(from) && second <= Number(to) && (second - Number(from)) % Number(step) === 0;
 }
 
-/** A part of a cron expression that other systems read otherwise; null where there is none. */
+/** What of a cron expression may be meant otherwise: that it is never due, or a part that other systems read otherwise. Null for nothing. */
 export function cronWarning(text: string): string | null {
   const parts = text.trim().split(/\s+/);
-  const [day = "*", , weekday = "*"] = parts.slice(parts.length - 3);
-  if (parts.length < 5 || day.startsWith("*") || weekday.startsWith("*")) return null;
+  const [day = "*", month = "*", weekday = "*"] = parts.slice(parts.length - 3);
+  if (parts.length < 5) return null;
+  if (!hasDay(day, month)) return `It is never due: no month (${month}) has such a day (${day})`;
+  if (day.startsWith("*") || weekday.startsWith("*")) return null;
   return `Day of the month (${day}) and day of the week (${weekday}) both have to hold: other systems take either of them`;
+}
+
+/** Whether there is a day of these days of the month in one of these months, in some year. */
+function hasDay(day: string, month: string): boolean {
+  if (/(?:^|,)\*/.test(`${day},${month}`)) return true;
+  const first = Math.min(...day.split(",").map((part) => Number.parseInt(part, 10)));
+  const parts = month
+    .toLowerCase()
+    .replace(/[a-z]+/g, (name) => String(MONTHS.indexOf(name) + 1))
+    .split(",");
+  return LENGTHS.some((length, at) => first <= length && parts.some((part) => isIn(part, at + 1)));
 }
 
 /** As Temporal takes it: with seconds there are seven fields, the last but one being the day of the week. */

@@ -262,9 +262,11 @@ export async function scoreExperiment(
     );
     await scoreRuns(deps, org_id, pins, page, { experiment_id, again: true, signal });
     done += page.length;
-    await db.org(org_id, (connection) => noteJob(connection, job_id, done, null));
+    const isLast = page.length < SCORED_AGAIN;
+    // Rows that have not run are not scored; how many there are is known now.
+    await db.org(org_id, (connection) => noteJob(connection, job_id, done, isLast ? done : null));
     after = page.at(-1)?.place ?? after;
-    if (page.length < SCORED_AGAIN) return;
+    if (isLast) return;
   }
 }
 

@@ -323,6 +323,9 @@ describe("experiments", () => {
       pauses: [],
     });
     expect(rows[1].run_id).toBeNull();
+    // Scored again is what has run.
+    const { progress } = await doJob(tenant, id, { kind: "score_only" });
+    expect([progress.done, progress.total < rows.length]).toEqual([progress.total, true]);
   });
 
   it("runs failed or chosen rows again, scores again, and exports", async () => {

@@ -274,6 +274,8 @@ describe("before it fires", () => {
       expect([time.getUTCDate(), time.getUTCDay(), time.getUTCHours()]).toEqual([13, 5, 9]);
     const { body } = await mine.secret.patch(`${PATH}/${id}`, { config: { cron: "0 9 1 1 *" } });
     expect([body.warnings, body.next_times[0]]).toEqual([[], expect.stringMatching(/-01-01T09:00:00.000Z$/)]);
+    const never = await mine.secret.patch(`${PATH}/${id}`, { config: { cron: "0 9 30,31 feb *" } });
+    expect(never.body.warnings).toEqual([expect.stringContaining("never due")]);
     expect((await mine.secret.patch(`${PATH}/${id}`, { enabled: false })).body.next_times).toEqual([]);
     expect((await create("webhook")).next_times).toBeNull();
   });

@@ -18,6 +18,13 @@ describe("cron", () => {
       expect(cronWarning(text)).toBeNull();
   });
 
+  it("warns of a day that no month has", () => {
+    for (const text of ["0 0 30 2 *", "0 0 0 30-31 Feb *", "0 0 31 2,4-6/2,sep,nov *", "0 0 30 feb fri"])
+      expect(cronWarning(text)).toContain("never due");
+    for (const text of ["0 0 29 2 *", "0 0 31 2,3 *", "0 0 31 4-6 *", "0 0 31 */5 *", "0 0 28-31 2 *", "0 0 */31 2 *"])
+      expect(cronWarning(text)).toBeNull();
+  });
+
   it("knows no zone by its distance alone", () => {
     expect([timeZoneOf("+01:00"), timeZoneOf("-0100"), timeZoneOf("Etc/GMT-1")]).toEqual([null, null, "Etc/GMT-1"]);
   });
