@@ -15,7 +15,7 @@ function record(members: ReadonlyArray<readonly [string, unknown]>): object {
 }
 
 /** Reads a body that arrives in pieces of so many bytes. */
-function read(text: string, size = text.length): Promise<JsonBody> {
+function read(text: string, size = text.length, exactNumbers = false): Promise<JsonBody> {
   const bytes = Buffer.from(text);
   const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
     bytes.subarray(n * size, (n + 1) * size),
@@ -23,7 +23,7 @@ function read(text: string, size = text.length): Promise<JsonBody> {
   const req = Object.assign(Readable.from(pieces), {
     headers: { "content-type": "application/json", "content-length": String(bytes.length) },
   });
-  return readJson(req as unknown as IncomingMessage, { limit: 10_000_000, maxValues: 500_000 });
+  return readJson(req as unknown as IncomingMessage, { limit: 10_000_000, maxValues: 500_000, exactNumbers });
 }
 
 const refusal = { issues: [{ loc: ["body"], type: "json_too_complex" }] };
@@ -38,6 +38,15 @@ describe("a JSON body", () => {
     const nested = (depth: number) => `["\\\\","\\"",${"[".repeat(depth)}${"]".repeat(depth)}]`;
     await expect(read(nested(100), size)).rejects.toMatchObject(refusal);
     expect((await read(nested(99), size)).value).toEqual(JSON.parse(nested(99)));
+  });
+
+  it.each([1, 2, 3, 7, 1000])("keeps each inexact number in pieces of %i bytes, and no other", async (size) => {
+    for (const text of ["9007199254740993", "-18446744073709551616", "1e999", "-1E+400"]) {
+      const body = `["a\\\\", {"${text}": [${text},"\\"${text}"]}, 12, true]`;
+      const kept = ["a\\", { [text]: [text, `"${text}`] }, 12, true];
+      expect((await read(body, size, true)).value).toEqual(kept);
+      expect((await read(body, size)).value).toEqual(JSON.parse(body));
+    }
   });
 
   it("huge-list: is refused where it has more values than the published limit", async () => {
