@@ -113,6 +113,21 @@ describe("importing an MCP server", () => {
     ]);
   });
 
+  it("tool-rug-pull: takes no new tool without an admin's word, and no document in the place of a server", async () => {
+    const renewed = { mcp: { url: open.url }, provider_id: "grown" };
+    await imported(renewed);
+    const before = open.tools;
+    open.tools = [...before, { name: "fresh", inputSchema: { type: "object" } }];
+    const grown = await mine.secret.post(PATH, renewed);
+    open.tools = before;
+    expect([grown.status, grown.body.code, grown.body.added]).toEqual([409, "tools_changed", ["fresh"]]);
+    const paths = { "/a": { get: { operationId: "a", responses: { 200: { description: "a" } } } } };
+    const openapi = { openapi: "3.1.0", info: { title: "A", version: "1" }, servers: [{ url: tokens.url }], paths };
+    const other = await mine.secret.post(PATH, { openapi, provider_id: "grown", force: true });
+    expect([other.status, other.body.code]).toEqual([409, "conflict"]);
+    expect((await mine.secret.get(`${PATH}/grown`)).body.source).toBe("mcp");
+  });
+
   it("with a credential makes a connection, which alone may use the tools", async () => {
     const refused = await mine.secret.post(PATH, { mcp: { url: closed.url }, provider_id: "closed" });
     expect([refused.status, places(refused)]).toEqual([422, [["body", "connection"]]]);
