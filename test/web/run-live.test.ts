@@ -8,10 +8,10 @@ useConsole();
 
 describe("a run", () => {
   it("changes live to its end, without a reload", async () => {
-    const { run_id, pause_id } = await pausedRun(tenant, "**Ada**");
+    const { run_id, pause_id } = await pausedRun(tenant, "Ada", "**Pay** *{{in-0}}*?\n\nNow.");
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
-    // As it reads: in its Markdown, what the run was given is escaped.
-    await page.getByText("Waits for a decision: Pay **Ada**?").waitFor();
+    // The words of its Markdown, without the marks.
+    await page.getByText("Waits for a decision: Pay Ada? Now.").waitFor();
     await page.getByText("Live", { exact: true }).waitFor();
     await page.getByRole("group", { name: /approval-0, approval: Paused/ }).waitFor();
     await page.evaluate(() => Object.assign(globalThis, { sameDocument: true }));

@@ -48,7 +48,8 @@ export function MarkdownWords({ text }: { readonly text: string }): JSX.Element 
 function words(tokens: readonly Token[]): string {
   const parts = tokens.map((token) => {
     if (token.type === "inline") return words(token.children ?? []);
-    if (token.type === "softbreak" || token.type === "hardbreak" || token.nesting === -1) return " ";
+    const isEndOfBlock = token.block && token.nesting === -1;
+    if (token.type === "softbreak" || token.type === "hardbreak" || isEndOfBlock) return " ";
     return token.content;
   });
   return parts.join("").replaceAll(/ {2,}/g, " ").trim();
