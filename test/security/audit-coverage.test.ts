@@ -56,6 +56,7 @@ beforeAll(async () => {
     changeUser: { role: "editor" },
     setProjectMember: { role: "editor" },
     createExperimentJob: { kind: "export" },
+    createRunJob: { action: "resume", filter: { tag: "nobody" } },
     runAction: { inputs: {} },
     importProvider: {
       provider_id: "audited",
