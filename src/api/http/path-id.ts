@@ -3,17 +3,16 @@ import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import type { Problem } from "../../domain/errors.ts";
 import { VERSION_PATTERN } from "../../domain/skills/reference.ts";
 
-/** What a path parameter that cannot be valid is answered with: the same as one that names nothing. */
+/** What a version that cannot be is answered with: the same as one that is not there. */
 const absences = z.registry<{ absent: () => Problem }>();
 
-/** A UUID in a path, in either case; anything else gets the same 404 as an unknown `what`. */
+/** A UUID in a path, in either case; anything else is a 422 at `path`. */
 export function pathId(what: string, description?: string): z.ZodUUID {
   // Workflow ids and the run feed use lower case.
   return z
     .uuid()
     .toLowerCase()
-    .meta({ description: description ?? `Id of the ${what}.` })
-    .register(absences, { absent: () => notFound(what) });
+    .meta({ description: description ?? `Id of the ${what}.` });
 }
 
 /** A version number in a path; anything else is the 404 of an unknown version. */

@@ -25,7 +25,7 @@ export interface ValidRequest {
 }
 
 /**
- * Checks every part of a request against the operation's schemas. Throws the 404 of a path id that cannot exist, or a
+ * Checks every part of a request against the operation's schemas. Throws the 404 of a version that cannot be, or a
  * ValidationProblem with the issues of every part.
  */
 export function validateRequest(operation: Operation, raw: RawRequest): ValidRequest {

@@ -6,16 +6,15 @@ import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { StartedBy } from "../../services/triggers/chain.ts";
+import { pathId } from "../http/path-id.ts";
 import { userHandle } from "../http/text-fields.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { versionMember } from "./run-request.ts";
 
-// A malformed id is a 422. Of a flow that cannot be called nobody learns whether the organisation or the flow is wrong:
-// both are the same 404.
-const id = z.uuid().toLowerCase();
+// Of a flow that cannot be called nobody learns whether the organisation or the flow is wrong: both are the same 404.
 export const flowParams = z.object({
-  org_id: id.describe("Id of the credential's organisation."),
-  flow_id: id.describe("Id of the flow, which is its project's."),
+  org_id: pathId("flow", "Id of the credential's organisation."),
+  flow_id: pathId("flow", "Id of the flow, which is its project's."),
 });
 
 export const flowQuery = z.object({ version: versionMember });

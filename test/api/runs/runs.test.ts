@@ -260,9 +260,11 @@ describe("getting a run", () => {
       other.secret.post(`/v2/runs/${id}/resume`, { from: "failed" }),
       other.secret.post(`/v2/runs/${id}/resume`, { action: "approve" }),
     ];
-    const answers = await Promise.all([run.run_id, UNKNOWN, "no-uuid", "..%2f..%2f"].flatMap(paths));
+    const answers = await Promise.all([run.run_id, UNKNOWN].flatMap(paths));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]));
     expect(new Set(answers.map(problemText)).size).toBe(1);
+    for (const { status, body } of await Promise.all(["no-uuid", "..%2f..%2f", `${UNKNOWN}0`].flatMap(paths)))
+      expect([status, body.detail[0].loc]).toEqual([422, ["path", "run_id"]]);
     await tenant.until(run.run_id, "COMPLETED");
   });
 

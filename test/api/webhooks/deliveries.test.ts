@@ -265,11 +265,11 @@ describe("deliveries", () => {
       tenant.secret.get(`${other.path}/deliveries/${delivery_id}`),
       tenant.secret.post(`${other.path}/deliveries/${delivery_id}/retry`),
       tenant.secret.get(`${list}/${UNKNOWN}`),
-      tenant.secret.get(`${list}/nothing`),
       tenant.secret.post(`${list}/${UNKNOWN}/retry`),
     ]);
     for (const answer of answers)
       expect(answer).toMatchObject({ status: 404, body: { detail: "No such webhook delivery." } });
+    expect((await tenant.secret.get(`${list}/nothing`)).status).toBe(422);
     expect(
       (await tenant.secret.get(`/v2/webhooks/subscriptions/${UNKNOWN}/deliveries/${delivery_id}`)).body,
     ).toMatchObject({ code: "not_found", detail: "No such webhook subscription." });
