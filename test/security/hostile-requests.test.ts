@@ -284,7 +284,7 @@ describe("redos-in-path, crlf", () => {
     for (const path of paths) {
       const startedAt = performance.now();
       const answer = await rawRequest(service, { method: "GET", path, headers: { authorization } });
-      expect([400, 404, 405, 414]).toContain(answer.status);
+      expect([400, 404, 405, 414, 422]).toContain(answer.status);
       expect(Object.keys(answer.headers)).not.toContain("x-injected");
       expect(performance.now() - startedAt).toBeLessThan(15_000);
     }
