@@ -3,7 +3,7 @@ import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { liveChildren } from "../../stores/runs/runs.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 import type { RunObserver } from "./run-observer.ts";
-import { settleRun } from "./settle-run.ts";
+import { cancelledEnd, settleRun } from "./settle-run.ts";
 
 export interface ForceCancelDeps {
   readonly db: Database;
@@ -24,7 +24,7 @@ export async function forceCancel(deps: ForceCancelDeps, orgId: string, runId: s
     if (seen.has(id)) continue;
     seen.add(id);
     await deps.starter.terminate(id, "cancelled");
-    await settleRun(deps, orgId, id, () => ({ state: "CANCELLED", reason, error: null }));
+    await settleRun(deps, orgId, id, () => cancelledEnd(reason));
     waiting.push(...(await deps.db.org(orgId, (client) => liveChildren(client, id))));
   }
 }

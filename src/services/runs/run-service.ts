@@ -15,8 +15,7 @@ import type { LiveTexts } from "./live-texts.ts";
 import { createRunWaiter } from "./run-waiter.ts";
 import { shareWrites } from "../shared-writes.ts";
 import type { RunObserver } from "./run-observer.ts";
-import { settleRun } from "./settle-run.ts";
-import type { RunEnd } from "./settle-run.ts";
+import { cancelledEnd, settleRun } from "./settle-run.ts";
 import { createStartQueue } from "./start-queue.ts";
 import type { RunWaiter } from "./run-waiter.ts";
 
@@ -78,12 +77,9 @@ export function createRunService({
     starter,
     onError: (err, run_id) => onStartDelayed(run_id, err),
     async onCancelled({ org_id, run_id }) {
-      const end = ({ cancel_requested }: RunRow): RunEnd => ({
-        state: "CANCELLED",
-        reason: cancel_requested?.reason ?? "cancelled",
-        error: null,
-      });
-      await settleRun({ db, feed, observer }, org_id, run_id, end);
+      await settleRun({ db, feed, observer }, org_id, run_id, ({ cancel_requested }) =>
+        cancelledEnd(cancel_requested?.reason ?? null),
+      );
     },
   });
   const creation: CreateRunDeps = { db, blobs, startInputs, starter, onStartDelayed, limits };

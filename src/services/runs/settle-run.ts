@@ -16,6 +16,13 @@ export interface RunEnd {
   readonly error: RunError | null;
 }
 
+/** How a run ends whose cancellation was asked for, for this reason or none. */
+export const cancelledEnd = (reason: string | null): RunEnd => ({
+  state: "CANCELLED",
+  reason: reason ?? "cancelled",
+  error: null,
+});
+
 /**
  * Ends the record of a run whose workflow will not: its nodes that had not ended are CANCELLED. `end` is asked once the row
  * is locked. A run that has ended meanwhile stays as it is; then false.

@@ -19,7 +19,7 @@ import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { keepsInputs, restartInput } from "./restart-run.ts";
 import { withRest } from "./with-rest.ts";
-import { settleRun } from "./settle-run.ts";
+import { cancelledEnd, settleRun } from "./settle-run.ts";
 import type { StartInputs } from "./start-inputs.ts";
 
 export interface SweeperDeps {
@@ -172,7 +172,7 @@ async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }:
   const message = `The run's workflow does not get on: ${attempts} tasks of it in a row have ${how}. Temporal's history and the logs of the workers tell why.`;
   const settled = await settleRun(deps, org_id, run_id, ({ cancel_requested }) =>
     cancel_requested
-      ? { state: "CANCELLED", reason: cancel_requested.reason ?? "cancelled", error: null }
+      ? cancelledEnd(cancel_requested.reason)
       : {
           state: "FAILED",
           reason: STUCK,
