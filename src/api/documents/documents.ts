@@ -21,8 +21,8 @@ const BATCH = 500;
 const NAMED = 20;
 
 const params = z.object({
-  org: pathId("flow", "Id of the credential's organisation."),
-  flow: pathId("flow", "Id of the flow."),
+  org: pathId("credential's organisation"),
+  flow: pathId("flow"),
   node: z.string().min(1).max(64).describe("The document node."),
   user_id: userHandle,
 });

@@ -7,12 +7,9 @@ import { VERSION_PATTERN } from "../../domain/skills/reference.ts";
 const absences = z.registry<{ absent: () => Problem }>();
 
 /** A UUID in a path, in either case; anything else is a 422 at `path`. */
-export function pathId(what: string, description?: string): z.ZodUUID {
+export function pathId(what: string): z.ZodUUID {
   // Workflow ids and the run feed use lower case.
-  return z
-    .uuid()
-    .toLowerCase()
-    .meta({ description: description ?? `Id of the ${what}.` });
+  return z.uuid().toLowerCase().describe(`Id of the ${what}.`);
 }
 
 /** A version number in a path; anything else is the 404 of an unknown version. */

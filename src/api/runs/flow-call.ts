@@ -13,8 +13,8 @@ import { versionMember } from "./run-request.ts";
 
 // Of a flow that cannot be called nobody learns whether the organisation or the flow is wrong: both are the same 404.
 export const flowParams = z.object({
-  org_id: pathId("flow", "Id of the credential's organisation."),
-  flow_id: pathId("flow", "Id of the flow, which is its project's."),
+  org_id: pathId("credential's organisation"),
+  flow_id: pathId("flow, which is its project's"),
 });
 
 export const flowQuery = z.object({ version: versionMember });
