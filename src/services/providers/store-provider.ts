@@ -55,19 +55,16 @@ export async function storeProvider(
         .map(({ action_id, members, description }) => ({ action_id, members, description })),
     };
     const imported = { ...preview, created: before === null, operations: made.operations, stored: !wanted.dry_run };
+    if (imported.stored && before !== null) {
+      const isSame = differences.length === 0 && isEqual(before.provider, provider);
+      const isRenewal = wanted.named || (address !== null && before.source_url === address);
+      if (!isRenewal && !isSame) throw anothersPlace(provider_id, before.provider.name);
+      if (before.provider.source !== provider.source)
+        throw new Problem("conflict", `${provider_id} was made of another kind of source. Choose another provider_id.`);
+      requireUnused(changes.removed, preview, wanted);
+      if (provider.source === "mcp") requireAccepted(changes, preview, wanted);
+    }
     if (imported.stored) {
-      if (before !== null) {
-        const isSame = differences.length === 0 && isEqual(before.provider, provider);
-        const isRenewal = wanted.named || (address !== null && before.source_url === address);
-        if (!isRenewal && !isSame) throw anothersPlace(provider_id, before.provider.name);
-        if (before.provider.source !== provider.source)
-          throw new Problem(
-            "conflict",
-            `${provider_id} was made of another kind of source. Choose another provider_id.`,
-          );
-        requireUnused(changes.removed, preview, wanted);
-        if (provider.source === "mcp") requireAccepted(changes, preview, wanted);
-      }
       await putImportedProvider(db, orgId, { provider_id, provider }, address);
       await replaceImportedActions(db, orgId, provider_id, made.actions);
     }
