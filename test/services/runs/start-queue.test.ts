@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
 import { createPace } from "../../../src/services/runs/start-pace.ts";
 import { createStartQueue } from "../../../src/services/runs/start-queue.ts";
-import type { StartQueue } from "../../../src/services/runs/start-queue.ts";
+import type { StartQueue, StartQueueDeps } from "../../../src/services/runs/start-queue.ts";
 import { insertRuns, requestCancel, takeRunsToCheck } from "../../../src/stores/runs/runs.ts";
 import { connectTemporal } from "../../../src/temporal/connection.ts";
 import type { TemporalConnection } from "../../../src/temporal/connection.ts";
@@ -38,6 +38,8 @@ const cancelledRuns: string[] = [];
 const onCancelled = async ({ run_id }: { readonly run_id: string }): Promise<void> => void cancelledRuns.push(run_id);
 const runs = (count: number): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => buildRun(own.database, tenant)));
+const queueWith = (more: Partial<StartQueueDeps>): StartQueue =>
+  createStartQueue({ db: own.database, startInputs, starter, onError: fails, onCancelled, ...more });
 /** Accepts a run whose row is there. */
 const accept = (queue: StartQueue, run_id: string, org_id = tenant.org_id): Promise<void> =>
   queue.accept(org_id, async (add) => add({ run_id, org_id, plan }));
@@ -54,7 +56,7 @@ describe("the line of runs to be started", () => {
         return starter.start(input, when);
       },
     };
-    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails, onCancelled });
+    const queue = queueWith({ starter: noting });
     const ids = await runs(30);
     for (const run_id of ids) await accept(queue, run_id);
     await expect.poll(() => order, { timeout: 30_000 }).toEqual(ids);
@@ -65,7 +67,7 @@ describe("the line of runs to be started", () => {
   it("does not start what was cancelled meanwhile, and says so", async () => {
     const started: string[] = [];
     const noting: RunStarter = { ...starter, start: async ({ run_id }) => void started.push(run_id) };
-    const queue = createStartQueue({ db: own.database, startInputs, starter: noting, onError: fails, onCancelled });
+    const queue = queueWith({ starter: noting });
     const [cancelled = "", kept = ""] = await runs(2);
     await own.database.org(tenant.org_id, (db) => requestCancel(db, cancelled, null));
     await accept(queue, cancelled);
@@ -86,14 +88,7 @@ describe("the line of runs to be started", () => {
         await gate;
       },
     };
-    const queue = createStartQueue({
-      db: own.database,
-      startInputs,
-      starter: gated,
-      onError: fails,
-      onCancelled,
-      maxQueued: 40,
-    });
+    const queue = queueWith({ starter: gated, maxQueued: 40 });
     const other = await buildTenant(own.database);
     const many = await runs(21);
     await Promise.all(many.slice(0, 20).map((run_id) => accept(queue, run_id)));
@@ -109,7 +104,7 @@ describe("the line of runs to be started", () => {
     let release = (): void => undefined;
     const gate = new Promise<void>((resolve) => (release = resolve));
     const slow: RunStarter = { ...starter, start: () => gate };
-    const queue = createStartQueue({ db: own.database, startInputs, starter: slow, onError: fails, onCancelled });
+    const queue = queueWith({ starter: slow });
     const [first = "", second = "", third = ""] = await runs(3);
     await accept(queue, first);
     await accept(queue, second);
@@ -125,14 +120,7 @@ describe("the line of runs to be started", () => {
 
 describe("the acceptance of runs that nobody waits for", () => {
   it("makes no more rows at once than it may; an organisation's runs follow each other, and organisations take turns", async () => {
-    const queue = createStartQueue({
-      db: own.database,
-      startInputs,
-      starter,
-      onError: fails,
-      onCancelled,
-      acceptedAtOnce: 2,
-    });
+    const queue = queueWith({ acceptedAtOnce: 2 });
     const inserting: Array<{ readonly org_id: string; end(): void }> = [];
     const insert = (org_id: string): Promise<void> =>
       queue.accept(org_id, () => new Promise((resolve) => inserting.push({ org_id, end: resolve })));
@@ -149,12 +137,8 @@ describe("the acceptance of runs that nobody waits for", () => {
   });
 
   it("refuses what has waited too long, and accepts again as soon as there is a place", async () => {
-    const queue = createStartQueue({
-      db: own.database,
-      startInputs,
+    const queue = queueWith({
       starter: { ...starter, start: async () => undefined },
-      onError: fails,
-      onCancelled,
       acceptedAtOnce: 1,
       acceptWithinMs: 20,
     });
@@ -172,14 +156,7 @@ describe("the acceptance of runs that nobody waits for", () => {
   });
 
   it("keeps the place of a run whose row could not be made for another", async () => {
-    const queue = createStartQueue({
-      db: own.database,
-      startInputs,
-      starter,
-      onError: fails,
-      onCancelled,
-      maxQueued: 2,
-    });
+    const queue = queueWith({ maxQueued: 2 });
     const broken = new Error("the database is down");
     for (let at = 0; at < 3; at += 1) {
       const failing = queue.accept(tenant.org_id, () => Promise.reject(broken));
