@@ -240,6 +240,16 @@ describe("importing an OpenAPI document", () => {
     expect(ran.body.outputs).toMatchObject({ url: "/api/x" });
     for (const openapi of ["http://169.254.169.254/openapi.json", `${upstream.url}/redirect?to=http://10.0.0.1/`])
       expect(places(await mine.secret.post(PATH, { openapi }))).toEqual([["body", "openapi"]]);
+    // The body of an error is no document, even where it looks like one.
+    upstream.on("/gone.json", (_, response) => {
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end(JSON.stringify(shop()));
+    });
+    const gone = await mine.secret.post(PATH, { openapi: `${upstream.url}/gone.json` });
+    expect([places(gone), JSON.stringify(gone.body)]).toEqual([
+      [["body", "openapi"]],
+      expect.stringContaining("answered 404"),
+    ]);
   });
 
   it("reads this service's own document, and refuses what is none", async () => {

@@ -153,6 +153,23 @@ describe("importing an MCP server", () => {
     });
     expect(JSON.stringify(added.body)).not.toContain(TOKEN);
     expect(places(await run("closed", "add", { inputs: { a: 2, b: 3 } }))).toEqual([["body", "connection_id"]]);
+    // For another provider it is not sent.
+    const asked = closed.requests.length;
+    const foreign = await mine.secret.post(PATH, {
+      mcp: { url: closed.url },
+      provider_id: "closed-too",
+      connection_id,
+    });
+    expect([places(foreign), closed.requests.length]).toEqual([[["body", "connection_id"]], asked]);
+    const dry = await mine.secret.post(PATH, {
+      mcp: { url: closed.url },
+      provider_id: "closed-too",
+      connection,
+      dry_run: true,
+    });
+    expect([dry.status, dry.body.added]).toEqual([200, expect.arrayContaining(["add"])]);
+    const { body: kept } = await mine.secret.get("/v2/connections", { query: { provider_id: "closed-too" } });
+    expect(kept.data).toEqual([]);
     const anew = await imported({ mcp: { url: closed.url }, provider_id: "closed", connection_id });
     expect([anew.status, anew.body.import.changed]).toEqual([200, []]);
     const moved = await mine.secret.post(PATH, { mcp: { url: open.url }, provider_id: "closed", connection_id });
