@@ -109,6 +109,63 @@ describe("the timeline", () => {
   });
 });
 
+describe("nodes with names", () => {
+  it("are called by them, with the id as second, and a refusal says what its status means", async () => {
+    target.on("/down", (_, response) => {
+      response.statusCode = 503;
+      response.end("out of service");
+    });
+    const get = { method: "GET", url: `${target.url}/down` };
+    const ask = { id: "http-0", type: "http", name: "Ask the shop", config: get, on_error: "fail" };
+    const inner = { nodes: [ask, { id: "o", type: "output" }], edges: [{ source: "http-0", target: "o" }] };
+    const shops = { items: "[1]", flow: inner };
+    const run_id = await ended(
+      flow(
+        [input, { id: "map-0", type: "map", name: "Every shop", config: shops }, output],
+        ["in-0>map-0", "map-0>out-0"],
+      ),
+    );
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const trouble = page.locator(".notice-bad").first();
+    await trouble.getByText("Ask the shop").waitFor();
+    expect(await trouble.innerText()).toMatch(
+      /^Ask the shop map-0\[0\]\/http-0: http_status [^]*What helps: The fault is the server's/,
+    );
+    await rowOf(page, /^in-0\b/).waitFor();
+    await rowOf(page, /^Every shop map-0\b/).waitFor();
+    await trouble.getByRole("button", { name: "Show the node" }).click();
+    await rowOf(page, /^Ask the shop http-0\b/).waitFor();
+    await page.getByRole("heading", { name: "Ask the shop" }).waitFor();
+    const where = page.getByRole("navigation", { name: "Where in the run" });
+    await where.getByRole("button", { name: "Every shop" }).waitFor();
+    await page.goto(address(tenant, `/runs/${run_id}?node=map-0[0]`));
+    await page
+      .getByRole("region", { name: "Details" })
+      .getByRole("button", { name: /^Ask the shop http-0/ })
+      .waitFor();
+    expect(await violations(page)).toEqual([]);
+    await context.close();
+  });
+
+  it("are named where one is retried", async () => {
+    target.on("/never", (_, response) => {
+      response.statusCode = 503;
+      response.end();
+    });
+    const retry = { max_attempts: 5, initial_interval_ms: 600_000, backoff: 1 };
+    const get = { method: "GET", url: `${target.url}/never` };
+    const http = { id: "http-0", type: "http", name: "Ask the bank", config: get, retry };
+    const { body } = await tenant.secret.post("/v2/runs", {
+      project_id: await tenant.deploy(flow([input, http, output], ["in-0>http-0", "http-0>out-0"])),
+      inputs: {},
+    });
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${body.run_id}`);
+    await page.getByText("Retrying Ask the bank http-0").waitFor();
+    await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
+    await context.close();
+  });
+});
+
 describe("what is inside", () => {
   it("of a map opens item by item in the same picture", async () => {
     const run_id = await ended(

@@ -6,6 +6,8 @@ import { differences } from "../../parts/diff/differences.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed } from "../../parts/time.tsx";
+import { NodeName, useNodeNames } from "./node-names.tsx";
+import type { NodeNames } from "./flow-shape.ts";
 
 /** Nodes listed at once. */
 const ROWS = 100;
@@ -50,6 +52,7 @@ export function ComparedNodes({
   const [all, setAll] = useState(false);
   const [pages, setPages] = useState(1);
   const pairs = useMemo(() => pairsOf(one, other), [one, other]);
+  const names = useNodeNames(other);
   const different = pairs.filter(({ verdict }) => verdict !== "same");
   const listed = all ? pairs : different;
   const shown = listed.slice(0, pages * ROWS);
@@ -69,7 +72,7 @@ export function ComparedNodes({
         <ul className="panel panel-flush compare-nodes" aria-label="Nodes of both runs">
           {shown.map((pair) => (
             <li key={pair.path}>
-              <Node pair={pair} />
+              <Node pair={pair} names={names} />
             </li>
           ))}
         </ul>
@@ -83,7 +86,13 @@ export function ComparedNodes({
   );
 }
 
-function Node({ pair: { path, before, after, verdict } }: { readonly pair: Pair }): JSX.Element {
+function Node({
+  pair: { path, before, after, verdict },
+  names,
+}: {
+  readonly pair: Pair;
+  readonly names: NodeNames;
+}): JSX.Element {
   const [open, setOpen] = useState(false);
   const hasFailed = before?.error != null || after?.error != null;
   return (
@@ -91,7 +100,7 @@ function Node({ pair: { path, before, after, verdict } }: { readonly pair: Pair 
       <summary className="compare-row">
         <span className="compare-name">
           <Icon name="chevron" className={open ? "chevron-open" : ""} />
-          <code className="wrap">{path}</code>
+          <NodeName names={names} path={path} />
         </span>
         <Side node={before} />
         <Side node={after} />

@@ -13,8 +13,8 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { InputsForm, useEditedInputs } from "./inputs-form.tsx";
-import { flowShape } from "./run-graph-data.ts";
-import type { FlowShape } from "./run-graph-data.ts";
+import { flowShape } from "./flow-shape.ts";
+import type { FlowShape } from "./flow-shape.ts";
 
 const FAILED = "failed" as const;
 /** Node names that a sentence lists. */

@@ -51,7 +51,10 @@ export function Inside({
         return (
           <li key={node.path}>
             <button type="button" className="inside-row" onClick={() => onSelect(node.path)}>
-              <span className="inside-name">{node.label}</span>
+              <span className="inside-name">
+                {node.label}
+                {node.id !== null && <code className="small muted"> {node.id}</code>}
+              </span>
               <Status state={stateOf(node)} />
               <Elapsed from={from} to={to} />
             </button>

@@ -23,7 +23,7 @@ import { Conversation, Messages, messagesOf } from "./node-conversation.tsx";
 import { Hint } from "./run-summary.tsx";
 import type { NodeValue } from "../../api/node-values.ts";
 import type { TreeNode } from "./node-tree.ts";
-import type { FlowShape } from "./run-graph-data.ts";
+import type { FlowShape } from "./flow-shape.ts";
 
 /** Of a node that has not ended, null is no value: nothing is recorded yet. */
 const OPEN_STATES: readonly string[] = ["PENDING", "RUNNING", "RETRYING", "PAUSED"];
@@ -56,7 +56,7 @@ export function NodeDetails({
   return (
     <div className="stack">
       <div className="spread">
-        <h2 className="wrap">{planned?.name ?? node?.label ?? path}</h2>
+        <h2 className="wrap">{node?.label ?? planned?.name ?? path}</h2>
         <button type="button" className="button button-quiet button-small" onClick={() => onSelect(null)}>
           <Icon name="cross" /> The whole run
         </button>

@@ -1,10 +1,14 @@
 import type { NodeRun } from "../../api/runs.ts";
+import { nameAt } from "./flow-shape.ts";
+import type { NodeNames } from "./flow-shape.ts";
 
 /** A node of a run with what is inside of it, or an item of a map or loop, which has no record of its own. */
 export interface TreeNode {
   readonly path: string;
-  /** The last part of the path, as a person reads it. */
+  /** What a person calls it: its name in the flow, or the last part of the path. */
   readonly label: string;
+  /** The last part of the path, where the label is not it; otherwise null. */
+  readonly id: string | null;
   /** Of an item null. */
   readonly run: NodeRun | null;
   readonly children: TreeNode[];
@@ -27,11 +31,11 @@ export function around(path: string, isItem: boolean): string | null {
 }
 
 /** The nodes of a run as a tree: items are made of the paths of what is inside of them. */
-export function treeOf(nodes: readonly NodeRun[]): NodeTree {
+export function treeOf(nodes: readonly NodeRun[], names: NodeNames): NodeTree {
   const byPath = new Map<string, TreeNode>();
   const roots: TreeNode[] = [];
   for (const run of nodes)
-    byPath.set(run.path, { path: run.path, label: labelOf(run.path), run, children: [], index: null });
+    byPath.set(run.path, { path: run.path, ...called(run.path, names), run, children: [], index: null });
   const attach = (node: TreeNode): void => {
     const place = around(node.path, node.index !== null);
     if (place === null) {
@@ -44,7 +48,7 @@ export function treeOf(nodes: readonly NodeRun[]): NodeTree {
       const index = item ? Number(item[2]) : null;
       parent = {
         path: place,
-        label: index === null ? labelOf(place) : `item ${index}`,
+        ...(index === null ? called(place, names) : { label: `item ${index}`, id: null }),
         run: null,
         children: [],
         index,
@@ -64,7 +68,11 @@ export function treeOf(nodes: readonly NodeRun[]): NodeTree {
   return { roots, byPath };
 }
 
-const labelOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+function called(path: string, names: NodeNames): Pick<TreeNode, "label" | "id"> {
+  const name = nameAt(names, path);
+  const id = path.slice(path.lastIndexOf("/") + 1);
+  return name === null ? { label: id, id: null } : { label: name, id };
+}
 
 const ENDED: readonly string[] = ["COMPLETED", "SKIPPED", "FAILED", "CANCELLED"];
 /** Of what is inside an item the first of these that there is. */

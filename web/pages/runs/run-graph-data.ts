@@ -2,33 +2,7 @@ import type { GraphEdge, GraphNode } from "../../parts/graph/layout.ts";
 import { noteOf } from "./timeline-rows.ts";
 import { stateOf } from "./node-tree.ts";
 import type { NodeTree } from "./node-tree.ts";
-
-/** What the pages need of a flow's definition, which is the caller's own JSON. */
-export interface FlowShape {
-  readonly nodes: ReadonlyArray<{
-    readonly id: string;
-    readonly type: string;
-    readonly name?: string;
-    readonly config?: { readonly flow?: unknown };
-  }>;
-  readonly edges: ReadonlyArray<{ readonly source: string; readonly source_handle?: string; readonly target: string }>;
-}
-
-export function flowShape(flow: unknown): FlowShape {
-  const { nodes = [], edges = [] } = (flow ?? {}) as Partial<FlowShape>;
-  return { nodes, edges };
-}
-
-/** The flow inside of an item, such as `map-0[3]/map-1[0]`; of null the flow itself. */
-export function flowWithin(flow: FlowShape, scope: string | null): FlowShape {
-  if (scope === null) return flow;
-  let inner = flow;
-  for (const step of scope.split("/")) {
-    const id = step.replace(/\[\d+\]$/, "");
-    inner = flowShape(inner.nodes.find((node) => node.id === id)?.config?.flow);
-  }
-  return inner;
-}
+import type { FlowShape } from "./flow-shape.ts";
 
 /** The flow's nodes with their states. Maps and loops are one node, with how many of their items have ended. */
 export function graphOf(

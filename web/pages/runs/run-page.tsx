@@ -10,6 +10,8 @@ import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { nameAt } from "./flow-shape.ts";
+import { useNodeNames } from "./node-names.tsx";
 import { RunActions } from "./run-actions.tsx";
 import { RunStage } from "./run-stage.tsx";
 import type { Crumb } from "./run-stage.tsx";
@@ -104,6 +106,7 @@ function Within({
   const select = useCallback((path: string | null) => show(via, path), [show, via]);
   const enter = useCallback((path: string) => show([...via, path], null), [show, via]);
   const at = via[depth];
+  const names = useNodeNames(run);
   if (at === undefined)
     return (
       <RunStage
@@ -118,7 +121,7 @@ function Within({
       />
     );
   const child = run.nodes?.find(({ path }) => path === at)?.child_run_id;
-  const next = [...crumbs, { label: at, via: via.slice(0, depth + 1) }];
+  const next = [...crumbs, { label: nameAt(names, at) ?? at, via: via.slice(0, depth + 1) }];
   if (child == null)
     return (
       <Empty title="There is no sub-flow here yet" action={<Link to={links.run(run.run_id)}>The whole run</Link>}>

@@ -12,11 +12,13 @@ import { Icon } from "../../parts/icons.tsx";
 import { Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Timeline } from "../../parts/timeline/timeline.tsx";
 import { ItemDetails } from "./item-details.tsx";
+import { useNodeNames } from "./node-names.tsx";
 import { NodeDetails } from "./node-details.tsx";
 import { around, placesAround, scopeOf, treeOf } from "./node-tree.ts";
 import type { NodeTree } from "./node-tree.ts";
 import { RunDetails } from "./run-details.tsx";
-import { flowShape, flowWithin, graphOf, shownIn } from "./run-graph-data.ts";
+import { flowShape, flowWithin } from "./flow-shape.ts";
+import { graphOf, shownIn } from "./run-graph-data.ts";
 import { timelineRows } from "./timeline-rows.ts";
 
 // A third of the page's weight; the rest is read meanwhile.
@@ -52,7 +54,8 @@ export function RunStage({
 }): JSX.Element {
   const { data: version, error: flowError } = useQuery(flowOptions(run.project_id, run.flow_version));
   const nodes = useMemo(() => run.nodes ?? [], [run.nodes]);
-  const tree = useMemo(() => treeOf(nodes), [nodes]);
+  const names = useNodeNames(run);
+  const tree = useMemo(() => treeOf(nodes, names), [nodes, names]);
   const scope = scopeOf(tree, selected);
   const whole = useMemo(() => flowShape(version?.flow), [version]);
   const flow = useMemo(() => flowWithin(whole, scope), [whole, scope]);

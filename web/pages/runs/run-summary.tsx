@@ -6,6 +6,7 @@ import { Id } from "../../parts/copy.tsx";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
+import { NodeName, useNodeNames } from "./node-names.tsx";
 
 /** How a run stands, in a line of facts. */
 export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
@@ -42,11 +43,17 @@ export function Trouble({
 }): JSX.Element {
   const open = run.pauses.filter(({ status }) => status === "waiting");
   const { error, waiting_for: waiting } = run;
+  const names = useNodeNames(run);
   return (
     <>
       {error && (
         <div className="notice notice-bad">
           <span className="wrap">
+            {error.path !== null && (
+              <>
+                <NodeName names={names} path={error.path} />:{" "}
+              </>
+            )}
             <strong>{error.code}</strong> {error.message}
             <Hint text={error.hint} />
           </span>
@@ -56,7 +63,7 @@ export function Trouble({
       {waiting && (
         <div className="notice notice-warn">
           <span className="wrap">
-            Retrying <code>{waiting.path}</code>: {waiting.reason}{" "}
+            Retrying <NodeName names={names} path={waiting.path} />: {waiting.reason}{" "}
             {waiting.next_attempt_at !== null && (
               <>
                 Next attempt <Time at={waiting.next_attempt_at} isPlanned />.

@@ -11,10 +11,11 @@ export function timelineRows(tree: NodeTree, open: ReadonlySet<string>): Timelin
   const rows: TimelineRow[] = [];
   const add = (node: TreeNode, depth: number): void => {
     const isOpen = open.has(node.path);
-    const { path, label, children } = node;
+    const { path, label, id, children } = node;
     rows.push({
       id: path,
       label,
+      second: id,
       depth,
       state: stateOf(node),
       note: noteOf(node),

@@ -58,7 +58,10 @@ export const Row = memo(function Row({
       >
         <span className="timeline-name" style={{ paddingInlineStart: indent + CHEVRON }}>
           <Icon name={icon} />
-          <span title={row.id}>{row.label}</span>
+          <span title={row.id}>
+            {row.label}
+            {row.second !== null && <code className="timeline-second"> {row.second}</code>}
+          </span>
           <span className="visually-hidden">{word}</span>
           {row.note !== null && <span className="small muted">{row.note}</span>}
         </span>

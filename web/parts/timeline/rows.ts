@@ -12,6 +12,8 @@ export interface TimelineBar {
 export interface TimelineRow {
   readonly id: string;
   readonly label: string;
+  /** What it is called otherwise, in smaller print; null for nothing. */
+  readonly second: string | null;
   readonly depth: number;
   readonly state: string;
   readonly note: string | null;

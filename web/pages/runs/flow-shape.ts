@@ -1,0 +1,46 @@
+/** What the pages need of a flow's definition, which is the caller's own JSON. */
+export interface FlowShape {
+  readonly nodes: ReadonlyArray<{
+    readonly id: string;
+    readonly type: string;
+    readonly name?: string;
+    readonly config?: { readonly flow?: unknown };
+  }>;
+  readonly edges: ReadonlyArray<{ readonly source: string; readonly source_handle?: string; readonly target: string }>;
+}
+
+export function flowShape(flow: unknown): FlowShape {
+  const { nodes = [], edges = [] } = (flow ?? {}) as Partial<FlowShape>;
+  return { nodes, edges };
+}
+
+/** The flow inside of an item, such as `map-0[3]/map-1[0]`; of null the flow itself. */
+export function flowWithin(flow: FlowShape, scope: string | null): FlowShape {
+  if (scope === null) return flow;
+  let inner = flow;
+  for (const step of scope.split("/")) {
+    const id = step.replace(/\[\d+\]$/, "");
+    inner = flowShape(inner.nodes.find((node) => node.id === id)?.config?.flow);
+  }
+  return inner;
+}
+
+/** The names that a flow gives to its nodes, by their paths without the numbers of items: `map-0/http-0`. */
+export type NodeNames = ReadonlyMap<string, string>;
+
+export function namesOf(flow: unknown): NodeNames {
+  const names = new Map<string, string>();
+  const add = (inner: unknown, before: string): void => {
+    for (const { id, name, config } of flowShape(inner).nodes) {
+      if (name !== undefined && name !== "" && name !== id) names.set(before + id, name);
+      if (config?.flow !== undefined) add(config.flow, `${before}${id}/`);
+    }
+  };
+  add(flow, "");
+  return names;
+}
+
+/** The name of the node at a place; null where the flow gives it none, and of an item. */
+export function nameAt(names: NodeNames, path: string): string | null {
+  return path.endsWith("]") ? null : (names.get(path.replaceAll(/\[\d+\]/g, "")) ?? null);
+}
