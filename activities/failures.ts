@@ -10,6 +10,7 @@ export function toApplicationFailure(failure: NodeFailure, attempt?: number): Ap
   return ApplicationFailure.nonRetryable(redactSecrets(failure.message), failure.code, {
     retryable: failure.retryable,
     upstream: failure.upstream,
+    ...(failure.upstream_status === undefined ? {} : { upstream_status: failure.upstream_status }),
     ...("retry_after_ms" in failure ? { retry_after_ms: failure.retry_after_ms } : {}),
     ...(attempt === undefined ? {} : { attempt }),
   });

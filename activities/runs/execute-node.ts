@@ -237,8 +237,8 @@ function insist(context: Context, write: () => Promise<void>): Promise<void> {
   return whileDatabaseIsAway(write, { maxMs: INSIST_MS, sleep: (ms) => context.sleep(ms) });
 }
 
-function failureOf({ code, message, retryable, upstream }: RunError): NodeFailure {
-  return new NodeFailure(code, message, { retryable, upstream: upstream === true });
+function failureOf({ code, message, retryable, upstream, upstream_status }: RunError): NodeFailure {
+  return new NodeFailure(code, message, { retryable, upstream: upstream === true, upstream_status });
 }
 
 /**

@@ -22,6 +22,7 @@ export interface FailureDetails {
   readonly retryable: boolean;
   readonly upstream: boolean;
   readonly retry_after_ms?: number;
+  readonly upstream_status?: number;
   /** The attempt that failed, where the activity has made several. */
   readonly attempt?: number;
   /** A failure inside a nested flow or a sub-flow keeps the node it came from. */
@@ -44,6 +45,7 @@ export function toRunError(
         attempt,
         retryable: error.retryable,
         ...(error.upstream ? { upstream: true } : {}),
+        ...statusIn(error.upstream_status),
       },
       retryAfterMs: undefined,
     };
@@ -60,10 +62,14 @@ export function toRunError(
       attempt: details?.attempt ?? attempt,
       retryable: details?.retryable ?? false,
       ...(details?.upstream ? { upstream: true } : {}),
+      ...statusIn(details?.upstream_status),
     },
     retryAfterMs: details?.retry_after_ms,
   };
 }
+
+const statusIn = (upstream_status: number | undefined): Pick<RunError, "upstream_status"> =>
+  upstream_status === undefined ? {} : { upstream_status };
 
 /** An error as a value that the nodes after it see. */
 export function errorValue({ code, message, node_id, path, attempt, retryable }: RunError): JsonObject {

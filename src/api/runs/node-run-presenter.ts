@@ -16,15 +16,15 @@ export const runErrorSchema = z
       .describe("The place of the node: `map-0[2]/guard-0`. Null, like `node_id`, where no node failed."),
     attempt: z.int(),
     retryable: z.boolean().describe("Whether the same could go well another time."),
-    hint: z.string().nullable().describe("What helps against errors with this code; null where the message says all."),
+    hint: z.string().nullable().describe("What helps against such an error; null where the message says all."),
   })
   .meta({ id: "RunError" });
 export type RunErrorView = z.infer<typeof runErrorSchema>;
 
 export function presentRunError(error: RunError | null): RunErrorView | null {
   if (!error) return null;
-  const { code, message, node_id, path, attempt, retryable } = error;
-  return { code, message, node_id, path, attempt, retryable, hint: hintOf(code) };
+  const { code, message, node_id, path, attempt, retryable, upstream_status } = error;
+  return { code, message, node_id, path, attempt, retryable, hint: hintOf(code, upstream_status) };
 }
 
 export const usageSchema = z

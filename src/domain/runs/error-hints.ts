@@ -26,7 +26,7 @@ const HINTS: Readonly<Record<string, string>> = {
   http_failed: "The server was not reached: look at the address, then run it again.",
   http_refused:
     "The message says what keeps the request from being sent: mend the address or the header, or ask who operates the installation to allow the host.",
-  http_status: "The server refused the request: read its answer, and look at the credential and the inputs.",
+  http_status: "The server did not do what it was asked: its answer says why.",
   internal_error: "Run it again. If it fails again, give the run's id to who operates the installation.",
   invalid_action_inputs: "Look at the inputs that the node makes: the action's schema says what it takes.",
   invalid_images: "Give the node pictures of a type and size that it takes.",
@@ -58,8 +58,38 @@ const HINTS: Readonly<Record<string, string>> = {
   workflow_lost: "Temporal has lost the run: go on from where it was.",
 };
 
-/** What helps against an error; null where its message says all. */
-export function hintOf(code: string): string | null {
+/** What helps against a refusal by its status: only some of them are the caller's to mend. */
+function hintOfStatus(status: number): string {
+  switch (status) {
+    case 400:
+    case 422:
+      return "The server does not take what it was sent: read its answer, and look at the node's inputs.";
+    case 401:
+    case 403:
+      return "The server refused the credential: look whether it is right, still holds, and may do this.";
+    case 404:
+    case 410:
+      return "There is nothing at the address: look at it, and at the values put into it.";
+    case 408:
+    case 425:
+      return "The server was not ready in time: run it again later, or give the node retries.";
+    case 409:
+    case 412:
+      return "What the request is about has changed on the server, or is there already: read its answer.";
+    case 429:
+      return "The server wants fewer requests: run it again later, or give the node retries with longer waits between them.";
+    default:
+  }
+  if (status >= 500)
+    return "The fault is the server's: look whether it is up, then run it again, or give the node retries.";
+  return status >= 400
+    ? "The server refused the request: read its answer, and look at the address and the inputs."
+    : "The server did not answer with what the node expects: look at the address.";
+}
+
+/** What helps against an error; null where its message says all. `status` is what the other side answered, where it did. */
+export function hintOf(code: string, status?: number): string | null {
+  if (code === "http_status" && status !== undefined) return hintOfStatus(status);
   return Object.hasOwn(HINTS, code) ? (HINTS[code] ?? null) : null;
 }
 

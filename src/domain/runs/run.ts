@@ -63,6 +63,8 @@ export interface RunError {
   readonly retryable: boolean;
   /** An upstream service is to blame: a sync caller sees 502. */
   readonly upstream?: boolean;
+  /** What it answered, where that was a status of HTTP: what helps depends on it. */
+  readonly upstream_status?: number;
 }
 
 /** What is recorded of one node of one run. Upserts: a later record of the same path replaces the earlier one. */

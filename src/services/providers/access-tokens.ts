@@ -110,7 +110,7 @@ function issuedToken({ status, url, body }: GuardedResponse): IssuedToken {
   }
   if (status >= 500 || status === 429) {
     const message = `The token service ${origin} answered ${status}.`;
-    throw new NodeFailure("http_status", message, { upstream: true, retryable: true });
+    throw new NodeFailure("http_status", message, { upstream: true, upstream_status: status, retryable: true });
   }
   // Only the codes of RFC 6749 are quoted: anything else may be an echo of what was sent.
   const code = typeof error === "string" && /^[a-z_]{1,40}$/.test(error) ? `: ${error}` : "";

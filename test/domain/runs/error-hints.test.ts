@@ -41,6 +41,29 @@ describe("the hints of errors", () => {
     expect(gone).toEqual([]);
   });
 
+  it.each([
+    [401, /credential/],
+    [403, /credential/],
+    [404, /address/],
+    [409, /changed/],
+    [422, /inputs/],
+    [429, /fewer requests/],
+    [408, /not ready/],
+    [500, /fault is the server's/],
+    [503, /fault is the server's/],
+    [418, /refused the request/],
+    [302, /not answer with what/],
+  ])("speak of %s as what it is", (status, words) => {
+    const hint = hintOf("http_status", status);
+    expect(hint).toMatch(words);
+    if (status !== 401 && status !== 403) expect(hint).not.toMatch(/credential/);
+  });
+
+  it("blame nobody where the status is not known, and only statuses are told by one", () => {
+    expect(hintOf("http_status")).not.toMatch(/credential/);
+    expect(hintOf("action_refused", 503)).toBe(hintOf("action_refused"));
+  });
+
   it("are no member of every object", () => {
     expect([hintOf("constructor"), hintOf("unheard_of")]).toEqual([null, null]);
   });
