@@ -19,6 +19,11 @@ const MAX_QUEUED = 20_000;
 const ACCEPTED_AT_ONCE = 2;
 /** How long a request may wait to be accepted (ms). */
 const ACCEPT_WITHIN_MS = 1000;
+/**
+ * How long the next starts wait for the requests that have not been accepted (ms): a start costs as much as several
+ * acceptances, and while runs arrive, it is what synchronous calls wait for. Measured by bench/burst-bench.ts.
+ */
+const YIELD_MS = 500;
 /** How long the sweeper leaves a run in the line alone (ms): after that, this process is taken for dead. */
 const HOLD_MS = 15_000;
 /** How often the holds are renewed (ms); the sweeper leaves a new run alone for 5 s. */
@@ -56,6 +61,7 @@ export interface StartQueueDeps {
   readonly maxQueued?: number;
   readonly acceptedAtOnce?: number;
   readonly acceptWithinMs?: number;
+  readonly yieldMs?: number;
 }
 
 interface Entry extends QueuedRun {
@@ -78,17 +84,22 @@ export function createStartQueue({
   maxQueued = MAX_QUEUED,
   acceptedAtOnce = ACCEPTED_AT_ONCE,
   acceptWithinMs = ACCEPT_WITHIN_MS,
+  yieldMs = YIELD_MS,
 }: StartQueueDeps): StartQueue {
   /** By organisation, in round robin order. */
   const lines = new Map<string, Entry[]>();
   const shares = createShares(maxQueued);
   const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   const pace = createPace();
+  let accepting = 0;
+  /** Called when no request waits any more. */
+  let whenNoneWaits = (): void => undefined;
   let serving: Promise<void> | undefined;
   let renewal: NodeJS.Timeout | undefined;
   let closed = false;
 
   async function serve(): Promise<void> {
+    await yieldToAcceptance();
     while (lines.size > 0 && !closed) {
       const batch = nextBatch(pace.batch());
       try {
@@ -100,10 +111,17 @@ export function createStartQueue({
       }
       for (const entry of batch) take(entry);
       await pace.rest();
+      await yieldToAcceptance();
     }
     clearInterval(renewal);
     renewal = undefined;
     serving = undefined;
+  }
+
+  async function yieldToAcceptance(): Promise<void> {
+    if (accepting <= acceptedAtOnce || closed) return;
+    const noneWaits = new Promise<void>((resolve) => (whenNoneWaits = resolve));
+    await Promise.race([noneWaits, delay(yieldMs)]);
   }
 
   function nextBatch(size: number): Entry[] {
@@ -169,17 +187,21 @@ export function createStartQueue({
         queued = true;
         enter(run, leave);
       };
+      accepting += 1;
       try {
         return await acceptance(() => insert(add), orgId);
       } catch (error) {
         throw error instanceof WaitedTooLong ? tooManyNew() : error;
       } finally {
+        accepting -= 1;
+        if (accepting <= acceptedAtOnce) whenNoneWaits();
         if (!queued) leave();
       }
     },
     size: () => shares.inUse(),
     async close() {
       closed = true;
+      whenNoneWaits();
       clearInterval(renewal);
       await serving;
       const left = [...lines.values()].flat().map(({ run_id }) => run_id);

@@ -155,6 +155,44 @@ describe("the acceptance of runs that nobody waits for", () => {
     await queue.close();
   });
 
+  it.each([
+    { yieldMs: 60_000, after: "all but the last" },
+    { yieldMs: 1, after: "a few" },
+  ])("goes before starts, which wait for it $yieldMs ms at most", async ({ yieldMs, after }) => {
+    const events: string[] = [];
+    const noting: RunStarter = { ...starter, start: async () => void events.push("started") };
+    const queue = queueWith({ starter: noting, acceptedAtOnce: 1, acceptWithinMs: 60_000, yieldMs });
+    const arriving = Array.from({ length: 30 }, () =>
+      queue.accept(tenant.org_id, async (add) => {
+        add({ run_id: await buildRun(own.database, tenant), org_id: tenant.org_id, plan });
+        events.push("accepted");
+      }),
+    );
+    await Promise.all(arriving);
+    await expect.poll(() => queue.size(), { timeout: 30_000 }).toBe(0);
+    // While the last is being accepted, nobody waits.
+    expect(events.indexOf("started") < 29 ? "a few" : "all but the last").toBe(after);
+    expect(events.filter((event) => event === "started")).toHaveLength(30);
+    await queue.close();
+  });
+
+  it("keeps no queue open that is to close", async () => {
+    const queue = queueWith({
+      starter: { ...starter, start: async () => undefined },
+      acceptedAtOnce: 1,
+      yieldMs: 60_000,
+    });
+    let release = (): void => undefined;
+    const [run_id = ""] = await runs(1);
+    const queued = accept(queue, run_id);
+    const slow = queue.accept(tenant.org_id, () => new Promise<void>((resolve) => (release = resolve)));
+    const waiting = queue.accept(tenant.org_id, async () => undefined);
+    await queued;
+    await queue.close();
+    release();
+    await Promise.all([slow, waiting]);
+  });
+
   it("keeps the place of a run whose row could not be made for another", async () => {
     const queue = queueWith({ maxQueued: 2 });
     const broken = new Error("the database is down");
