@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { PACKAGE_ROOT } from "../src/dev/package-root.ts";
 import { burstBench } from "./burst-bench.ts";
 import { chainFlow, httpFlow, inlineFlow, mapFlow, parallelFlow, templateFlow } from "./flows.ts";
@@ -15,9 +16,10 @@ import { openStage, request, residentMib } from "./stage.ts";
 import type { Process } from "./stage.ts";
 import { webhookBench } from "./webhook-bench.ts";
 
-const quick = process.argv.includes("--quick");
-/** `--only twins,bursts` measures these parts and leaves bench/results.md as it is. */
-const only = process.argv.includes("--only") ? process.argv[process.argv.indexOf("--only") + 1]?.split(",") : undefined;
+const PARTS = ["twins", "apart", "shapes", "bursts", "memory", "workers", "webhooks", "lists", "durable"];
+const USAGE = `npm run bench [-- --quick] [-- --only ${PARTS.join(",")}]
+--only measures these parts and leaves bench/results.md as it is; --quick measures less often.`;
+const { quick, only } = parameters();
 const wanted = (part: string): boolean => only?.includes(part) ?? true;
 const EFFORT = quick
   ? { rounds: 1, calls: 40, concurrency: 30, load: 150 }
@@ -50,6 +52,8 @@ await new Promise<void>((resolve) => target.listen(0, "127.0.0.1", resolve));
 const targetUrl = `http://127.0.0.1:${(target.address() as AddressInfo).port}`;
 
 let stage = await openStage({ durable: false });
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void stage.close().finally(() => process.exit(1)));
 try {
   say("# Benchmark\n");
   say(
@@ -83,6 +87,21 @@ try {
   target.close();
 }
 if (!quick && !only) writeFileSync(join(PACKAGE_ROOT, "bench/results.md"), `${report.join("\n")}\n`);
+
+function parameters(): { readonly quick: boolean; readonly only: readonly string[] | undefined } {
+  try {
+    const options = { quick: { type: "boolean", default: false }, only: { type: "string" } } as const;
+    const { values } = parseArgs({ options });
+    const parts = values.only?.split(",");
+    const unknown = parts?.filter((part) => !PARTS.includes(part)) ?? [];
+    if (unknown.length > 0) throw new TypeError(`Unknown part: ${unknown.join(", ")}`);
+    return { quick: values.quick, only: parts };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    console.error(`${error.message}\n${USAGE}`);
+    process.exit(2);
+  }
+}
 
 async function withService<T>(
   env: Record<string, string>,

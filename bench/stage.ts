@@ -62,6 +62,7 @@ export async function openStage({ durable }: { readonly durable: boolean }): Pro
   const { org_id } = await createOrganisation(db, "bench");
   const { value: key } = await createKey(db, { org_id, name: "bench", kind: "secret" });
   const children = new Set<Child>();
+  let closing: Promise<void> | undefined;
 
   async function start(
     name: string,
@@ -125,13 +126,15 @@ export async function openStage({ durable }: { readonly durable: boolean }): Pro
       return project_id;
     },
     call: (api, projectId, inputs) => () => request(`${api.url}/inference/v0/run/${org_id}/${projectId}`, key, inputs),
-    async close() {
-      await Promise.all([...children].map((child) => child.stop("SIGTERM", 10_000)));
-      await db.close();
-      await Promise.all([temporal.stop(), postgres.stop()]);
-      rmSync(dir, { recursive: true, force: true });
-    },
+    close: () => (closing ??= close()),
   };
+
+  async function close(): Promise<void> {
+    await Promise.all([...children].map((child) => child.stop("SIGTERM", 10_000)));
+    await db.close();
+    await Promise.all([temporal.stop(), postgres.stop()]);
+    rmSync(dir, { recursive: true, force: true });
+  }
 }
 
 /** Posts JSON and answers JSON; throws for anything but success. */

@@ -177,20 +177,21 @@ describe("the acceptance of runs that nobody waits for", () => {
   });
 
   it("keeps no queue open that is to close", async () => {
-    const queue = queueWith({
-      starter: { ...starter, start: async () => undefined },
-      acceptedAtOnce: 1,
-      yieldMs: 60_000,
-    });
-    let release = (): void => undefined;
+    const atOnce = { ...starter, start: async () => undefined };
+    const queue = queueWith({ starter: atOnce, acceptedAtOnce: 1, acceptWithinMs: 60_000, yieldMs: 60_000 });
+    const held: Array<() => void> = [];
+    const hold = (): Promise<void> => queue.accept(tenant.org_id, () => new Promise((resolve) => held.push(resolve)));
     const [run_id = ""] = await runs(1);
+    const first = hold();
     const queued = accept(queue, run_id);
-    const slow = queue.accept(tenant.org_id, () => new Promise<void>((resolve) => (release = resolve)));
-    const waiting = queue.accept(tenant.org_id, async () => undefined);
-    await queued;
+    const others = [hold(), hold()];
+    held[0]?.();
+    await Promise.all([first, queued]);
     await queue.close();
-    release();
-    await Promise.all([slow, waiting]);
+    held[1]?.();
+    await expect.poll(() => held.length).toBe(3);
+    held[2]?.();
+    await Promise.all(others);
   });
 
   it("keeps the place of a run whose row could not be made for another", async () => {
