@@ -74,7 +74,8 @@ export function statusFailure(response: GuardedResponse, secrets: readonly strin
 
 /** The failure of a request that brought no answer. What is no error of the guarded fetch (a cancellation) stays what it is. */
 export function fetchFailure(error: unknown): unknown {
-  if (error instanceof FetchRefused) return new NodeFailure("http_refused", error.message, { cause: error });
+  if (error instanceof FetchRefused)
+    return new NodeFailure("http_refused", error.message, { upstream: error.redirected, cause: error });
   if (!(error instanceof FetchFailed)) return error;
   if (error.code === "response_too_large" || error.code === "headers_too_large") {
     return new NodeFailure("value_too_large", error.message, { cause: error });

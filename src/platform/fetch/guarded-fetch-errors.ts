@@ -29,11 +29,14 @@ export type FetchFailureCode =
 export class FetchRefused extends Error {
   readonly code: RefusalCode;
   readonly retryable = false;
+  /** Whether a redirect led here: then the server that sent it is at fault, and not who gave the address. */
+  readonly redirected: boolean;
 
-  constructor(code: RefusalCode, message: string) {
+  constructor(code: RefusalCode, message: string, { redirected = false }: { redirected?: boolean } = {}) {
     super(message);
     this.name = "FetchRefused";
     this.code = code;
+    this.redirected = redirected;
   }
 }
 

@@ -180,6 +180,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     const source = isStream(request.body) ? readableOf(request.body) : undefined;
     const deadline = startDeadline(request.signal, limits.totalMs, hop.url.origin);
     let stopped: { readonly error: unknown } | undefined;
+    let redirected = false;
     const failure = (error: unknown) => {
       if (stopped) return stopped.error;
       if (request.signal?.aborted === true) return request.signal.reason as unknown;
@@ -193,6 +194,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       for (let redirects = 0; ; redirects += 1) {
         const answer = await sendHop(agent, hop, source, limits, deadline);
         const location = single(answer.headers["location"]);
+        redirected ||= location !== undefined;
         const next = followed === 0 ? undefined : redirectHop(hop, answer.statusCode, location, secret);
         if (next === undefined) return { answer, hop, limits, failure, end };
         if (redirects === followed) {
@@ -210,7 +212,9 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
       // Before the end, which is an error of its own for a streamed body.
       const thrown = failure(error);
       end();
-      throw thrown;
+      throw redirected && thrown instanceof FetchRefused
+        ? new FetchRefused(thrown.code, thrown.message, { redirected })
+        : thrown;
     }
   }
 

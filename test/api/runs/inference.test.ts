@@ -284,6 +284,28 @@ describe("a run that does not end well", () => {
     expect(target.hits("/ssh")).toBe(1);
   });
 
+  it.each([
+    ["in circles", "/loop"],
+    ["to an address that is refused", "/redirect?to=http%3A%2F%2F169.254.169.254%2F"],
+    ["to what is no address", "/redirect?to=file%3A%2F%2F%2Fetc%2Fpasswd"],
+  ])(
+    "that fails by a service that redirects %s is a 502, and a 500 where the flow names such an address",
+    async (_, path) => {
+      const fetching = (url: string) =>
+        flow(
+          [
+            { id: "http-0", type: "http", config: { method: "GET", url } },
+            { id: "out-0", type: "output" },
+          ],
+          ["http-0>out-0"],
+        );
+      const led = await tenant.public.post(address(await tenant.deploy(fetching(target.url + path))), {});
+      expect([led.status, led.body.code, led.body.error.code]).toEqual([502, "upstream_failed", "http_refused"]);
+      const named = await tenant.public.post(address(await tenant.deploy(fetching("http://169.254.169.254/"))), {});
+      expect([named.status, named.body.code, named.body.error.code]).toEqual([500, "run_failed", "http_refused"]);
+    },
+  );
+
   it("that runs out of time is a 504", async () => {
     const flowId = await tenant.deploy({ ...slow(60), settings: { timeout_seconds: 1 } });
     const { status, body } = await tenant.public.post(address(flowId), {});
