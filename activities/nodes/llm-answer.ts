@@ -1,4 +1,5 @@
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
+import { parseExactJson } from "../../src/domain/exact-json.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
 import type { ChatMessage, ChatRequest } from "../../src/domain/models/chat.ts";
@@ -52,7 +53,7 @@ type Read = { readonly json: Json } | { readonly fault: string };
 export async function readAnswer(evaluation: Evaluation, orgId: string, schema: Json, text: string): Promise<Read> {
   let json: Json;
   try {
-    json = JSON.parse(unfenced(text)) as Json;
+    json = parseExactJson(unfenced(text));
   } catch {
     return { fault: "It is not JSON." };
   }

@@ -189,6 +189,37 @@ describe("a model with tools", () => {
     expect(target.requests.findLast(({ path }) => path === "/broken")?.url).toBe("/broken?tenant=tenant-4711");
   });
 
+  it("never calls a tool with another whole number than the model gave", async () => {
+    const called = (args: string): StubReply => {
+      const call = { index: 0, id: "call_0", type: "function", function: { name: "town_order", arguments: args } };
+      const chunks = [
+        [{ role: "assistant", content: "", tool_calls: [call] }, null],
+        [{}, "tool_calls"],
+      ];
+      const events = chunks.map(([delta, finish_reason]) =>
+        JSON.stringify({
+          id: "c",
+          object: "chat.completion.chunk",
+          created: 1,
+          choices: [{ index: 0, delta, finish_reason }],
+        }),
+      );
+      return { raw: [...events, "[DONE]"].map((event) => `data: ${event}\n\n`).join("") };
+    };
+    const before = target.hits("/orders");
+    stub.next(
+      called('{"body":{"item":"hat","count":12345678901234567891}}'),
+      called('{"body":{"item":"hat","number":12345678901234567891}}'),
+      { text: ["Done."] },
+    );
+    const run = await bench.run(agent({ tools: [action("order")] }), { "in-0": "So many hats, please." });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "Done." } });
+    expect(nodesOf(run)["llm-0/tools[0]"]?.error?.code).toBe("invalid_tool_arguments");
+    expect(target.hits("/orders") - before).toBe(1);
+    const sent = target.requests.findLast(({ path }) => path === "/orders");
+    expect(sent?.body.toString()).toContain('"number":"12345678901234567891"');
+  });
+
   it("may have nothing to say when all is done, but not before", async () => {
     const order = calls(["town_order", { body: { item: "hat" } }]);
     stub.next({ text: [] }, order, { text: [] });

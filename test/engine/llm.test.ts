@@ -90,6 +90,18 @@ describe("a node that asks a model", () => {
     expect([failed.status, failed.body.error.code]).toEqual([502, "model_answer_invalid"]);
   });
 
+  it("keeps every digit of a whole number in its JSON as text, and takes none for the integer of a schema", async () => {
+    const answer = '{"id": 12345678901234567891, "n": 4}';
+    server.next({ text: [answer] });
+    const { status, body } = await ask({ schema: { type: "object" } }, "Which order?");
+    expect([status, body.outputs]).toEqual([200, { "out-0": { id: "12345678901234567891", n: 4 } }]);
+    server.next(...Array.from({ length: 4 }, () => ({ text: [answer] })));
+    const schema = { type: "object", properties: { id: { type: "integer" } } };
+    const failed = await ask({ schema }, "Which order?");
+    expect([failed.status, failed.body.error.code]).toEqual([502, "model_answer_invalid"]);
+    expect(failed.body.error.message).toContain("id:");
+  });
+
   it("gives the members of its schema in the order in which they are written, also of another version", async () => {
     const propertiesOf = (names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, { type: "string" }]));

@@ -1,5 +1,6 @@
 import { APICallError, InvalidResponseDataError } from "@ai-sdk/provider";
 import type { LanguageModelV3FinishReason, LanguageModelV3StreamPart, LanguageModelV3Usage } from "@ai-sdk/provider";
+import { parseExactJson } from "../../domain/exact-json.ts";
 import type { Json } from "../../domain/json.ts";
 import type { ChatAnswer, ChatRequest, FinishReason, ToolCall } from "../../domain/models/chat.ts";
 import { retryAfterMs } from "../../domain/retry-after.ts";
@@ -170,7 +171,7 @@ const FINISH_REASONS: Readonly<Record<LanguageModelV3FinishReason["unified"], Fi
 
 function parsed(text: string): Json {
   try {
-    return JSON.parse(text === "" ? "{}" : text) as Json;
+    return parseExactJson(text === "" ? "{}" : text);
   } catch {
     return text;
   }
