@@ -122,7 +122,7 @@ function* walk(
   loose: boolean,
   slice: { left: number },
 ): Generator<null, ValidationIssue | null> {
-  if (typeof value === "string") return isStorable(value) ? null : issue(loc, TEXT_MESSAGE, "string_unicode");
+  if (typeof value === "string") return unstorableIssue(value, loc);
   if (typeof value !== "object" || value === null) return null;
   const isList = Array.isArray(value);
   // Depth is bounded by JsonShape, so recursion is safe.
@@ -146,6 +146,11 @@ const TEXT_MESSAGE = "Text must not contain U+0000 or half of a surrogate pair";
 
 function issue(loc: ReadonlyArray<string | number>, msg: string, type: string): ValidationIssue {
   return { loc: [...loc], msg, type };
+}
+
+/** What is wrong with a text that Postgres cannot hold; null where nothing is. */
+export function unstorableIssue(text: string, loc: ReadonlyArray<string | number>): ValidationIssue | null {
+  return isStorable(text) ? null : issue(loc, TEXT_MESSAGE, "string_unicode");
 }
 
 /** Whether Postgres can hold the text. */

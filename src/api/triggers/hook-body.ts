@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { isUtf8 } from "node:buffer";
-import { invalid } from "../../domain/errors.ts";
+import { invalid, ValidationProblem } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
-import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES } from "../http/json-guard.ts";
+import { MAX_JSON_VALUES, MAX_WIDE_JSON_VALUES, unstorableIssue } from "../http/json-guard.ts";
 import { checkEncoding, mediaType, readBytes, readJson } from "../http/read-json.ts";
 
 const FORM = "application/x-www-form-urlencoded";
@@ -23,7 +23,7 @@ export async function readHookBody(req: IncomingMessage, limit: number): Promise
   const bytes = await readBytes(req, limit);
   if (!isUtf8(bytes)) throw invalid(["body"], "The body is not valid UTF-8");
   const text = bytes.toString("utf8");
-  return { bytes, body: type === FORM ? fieldsOf(text) : text.replaceAll("\0", "") };
+  return { bytes, body: type === FORM ? fieldsOf(text) : storable(text) };
 }
 
 /** A text for each name, and a list where there are several. */
@@ -33,9 +33,16 @@ function fieldsOf(text: string): Json {
   const fields = new Map<string, Json>();
   for (const [name, given] of new URLSearchParams(text)) {
     if (NO_NAMES.has(name)) continue;
-    const value = given.toWellFormed().replaceAll("\0", "");
-    const before = fields.get(name);
+    const value = storable(given);
+    const before = fields.get(storable(name));
     fields.set(name, before === undefined ? value : [before, value].flat());
   }
   return Object.fromEntries(fields);
+}
+
+/** The text as it is: a sender hears of what cannot be kept, in a form as in JSON, and nothing is dropped in silence. Throws 422. */
+function storable(text: string): string {
+  const issue = unstorableIssue(text, ["body"]);
+  if (issue !== null) throw new ValidationProblem([issue]);
+  return text;
 }

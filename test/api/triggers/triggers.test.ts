@@ -397,6 +397,20 @@ describe("trigger-forgery: inbound webhooks", () => {
   });
 
   it.each([
+    ["JSON", "application/json", '{"order":"A\\u0000B"}'],
+    ["the name of a member of JSON", "application/json", '{"or\\u0000der":"A"}'],
+    ["a form", "application/x-www-form-urlencoded", "order=A%00B"],
+    ["the name of a field of a form", "application/x-www-form-urlencoded", "or%00der=A"],
+    ["a text", "text/plain", "A\0B"],
+  ])("are refused, and not changed, where %s has a character that cannot be stored", async (_, type, body) => {
+    const { address, id } = await create("webhook", {}, { inputs });
+    const answer = await post(address, body, { "content-type": type });
+    expect([answer.status, answer.body.detail[0].type]).toEqual([422, "string_unicode"]);
+    expect(answer.body.detail[0].msg).toContain("U+0000");
+    expect((await mine.secret.get(`${PATH}/${id}`)).body).toMatchObject({ last_run_id: null });
+  });
+
+  it.each([
     [
       "standard_webhooks",
       (body: string) => standard(`msg_${body.length}`, body),
