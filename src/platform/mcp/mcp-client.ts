@@ -20,6 +20,10 @@ const NO_TIMEOUT_MS = 2 ** 31 - 1;
 /** How long the end of a session may take that nobody waits for. */
 const GOODBYE_MS = 1000;
 const MAX_PAGES = 500;
+/** How many questions of a server are answered in a session: it may ask for anything, and each answer is a request of ours. */
+const MAX_ANSWERS = 50;
+/** Shortest time between a stream that ends and the request that goes on with it; a server may ask for less. */
+const MIN_RESUME_MS = 250;
 const QUOTED_CHARS = 500;
 
 /** Sends a request authenticated; without a connection as it is. */
@@ -72,8 +76,12 @@ const toolAnswer = z.looseObject({
 export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: string): McpClient {
   async function open(server: McpServer): Promise<Session> {
     const notices = new Set<Promise<unknown>>();
-    const transport = new StreamableHTTPClientTransport(new URL(server.url), {
+    const transport = new ModestTransport(new URL(server.url), {
       fetch: fetchOf(guarded, server, notices),
+      reconnectionScheduler: (reconnect, delay) => {
+        const timer = setTimeout(reconnect, Math.max(delay, MIN_RESUME_MS));
+        return () => clearTimeout(timer);
+      },
     });
     // No capabilities: a server that asks back (for a sampling, an elicitation) gets the answer that nobody is there.
     const client = new Client({ name: "millrace", version }, { capabilities: {} });
@@ -142,6 +150,16 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
       });
     },
   };
+}
+
+/** Answers a server's questions only as often as one that means well asks: without an answer it goes on or is left. */
+class ModestTransport extends StreamableHTTPClientTransport {
+  #answers = 0;
+
+  override async send(...[message, ...rest]: Parameters<StreamableHTTPClientTransport["send"]>): Promise<void> {
+    if (!Array.isArray(message) && !("method" in message) && ++this.#answers > MAX_ANSWERS) return;
+    await super.send(message, ...rest);
+  }
 }
 
 interface Session {
