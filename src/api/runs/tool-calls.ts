@@ -12,6 +12,7 @@ import { requireRun, requireRunFor } from "../../services/runs/require-run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { SSE_COMMENT } from "../http/event-stream.ts";
+import { limitedSignal } from "../../platform/limited-signal.ts";
 import { createFlowCall, flowBody } from "./flow-call.ts";
 import { followRun } from "./follow-run.ts";
 import { viewInference } from "./run-views.ts";
@@ -117,7 +118,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
     },
     async *events(call, run) {
       const { id, progressToken, gone, cancelled } = call;
-      const waits = AbortSignal.any([gone, cancelled, AbortSignal.timeout(waitMs(call))]);
+      const { signal: waits, end } = limitedSignal([gone, cancelled], waitMs(call));
       const follow = {
         db,
         waiter: runService.waiter,
@@ -126,19 +127,23 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
       };
       let row = run;
       let progress = -1;
-      for await (const next of followRun(follow, run, NO_PATHS, waits)) {
-        if (next !== null) row = next.row;
-        if (isSettled(row.state)) break;
-        if (progressToken === undefined) {
-          if (next === null) yield SSE_COMMENT;
-          continue;
+      try {
+        for await (const next of followRun(follow, run, NO_PATHS, waits)) {
+          if (next !== null) row = next.row;
+          if (isSettled(row.state)) break;
+          if (progressToken === undefined) {
+            if (next === null) yield SSE_COMMENT;
+            continue;
+          }
+          const done = row.completed_nodes + row.skipped_nodes;
+          if (next !== null && done <= progress) continue;
+          progress = done > progress ? done : progress + TICK;
+          const message = `run ${row.run_id} is ${row.state}`;
+          const params = { progressToken, progress, total: row.total_nodes, message };
+          yield event({ jsonrpc: "2.0", method: "notifications/progress", params });
         }
-        const done = row.completed_nodes + row.skipped_nodes;
-        if (next !== null && done <= progress) continue;
-        progress = done > progress ? done : progress + TICK;
-        const message = `run ${row.run_id} is ${row.state}`;
-        const params = { progressToken, progress, total: row.total_nodes, message };
-        yield event({ jsonrpc: "2.0", method: "notifications/progress", params });
+      } finally {
+        end();
       }
       if (gone.aborted) return;
       const last = isSettled(row.state) ? row : await requireRun(db, row.org_id, row.run_id);

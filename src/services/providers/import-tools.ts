@@ -8,6 +8,7 @@ import type { McpListing } from "../../domain/providers/mcp/tools.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
+import { limitedSignal } from "../../platform/limited-signal.ts";
 import { maskJson } from "../../platform/logging/mask-json.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { McpClient } from "../../platform/mcp/mcp-client.ts";
@@ -38,11 +39,11 @@ export async function importTools(
 ): Promise<ToolsImportResult> {
   const { org_id, provider_id, url, connection_id } = input;
   const secrets: string[] = [];
+  const { signal, end } = limitedSignal([stopped], MAX_MS);
   try {
     const connection =
       connection_id === null ? null : await deps.connections.resolve(org_id, connection_id, providerToBe(input));
     if (connection !== null) requireSameAddress(connection, url);
-    const signal = AbortSignal.any([stopped, AbortSignal.timeout(MAX_MS)]);
     const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
     const listing = await deps.mcp
       .listTools(server, MAX_ACTIONS)
@@ -64,6 +65,8 @@ export async function importTools(
     await dropNewConnection(deps.db, input);
     if ("problem" in refusal) return { ok: false, ...refusal };
     return { ok: false, ...refusal, message: createMaskValues(secrets)(refusal.message, true) };
+  } finally {
+    end();
   }
 }
 
