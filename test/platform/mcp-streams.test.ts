@@ -60,14 +60,14 @@ async function timed(ms: number): Promise<{ error: unknown; took: number }> {
     send: (call) => call({ headers: {}, query: {} }),
     signal: AbortSignal.timeout(ms),
   };
-  const begun = Date.now();
+  const started = Date.now();
   const error = await createMcpClient(guarded, "1")
     .listTools(asked, 10)
     .then(
       () => null,
       (reason: unknown) => reason,
     );
-  return { error, took: Date.now() - begun };
+  return { error, took: Date.now() - started };
 }
 
 describe("mcp-ssrf: a server that never ends its answer", () => {
