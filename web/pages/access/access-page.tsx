@@ -2,8 +2,8 @@ import type { JSX } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMay, useMayAnywhere } from "../../api/accounts.ts";
 import { links } from "../../links.ts";
-import { useCurrentInView } from "../../parts/current-in-view.ts";
 import { PageHead } from "../../parts/page.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
 import { AuditLog } from "./audit.tsx";
 import { Keys } from "./keys.tsx";
 import { Members } from "./members.tsx";
@@ -36,18 +36,20 @@ export function AccessPage(): JSX.Element {
       : ["sessions"];
   const tab = tabs.find((each) => each === search.get("tab")) ?? tabs[0] ?? "sessions";
   const Chosen = TABS[tab];
-  const inView = useCurrentInView(tab);
   return (
     <>
       <PageHead title="Access" />
       {tabs.length > 1 && (
-        <nav className="tabs" aria-label="Access" ref={inView}>
-          {tabs.map((each) => (
-            <Link key={each} to={links.access(each)} aria-current={each === tab ? "page" : undefined}>
+        <Tabs
+          label="Access"
+          tabs={tabs}
+          chosen={tab}
+          link={(each, current) => (
+            <Link to={links.access(each)} aria-current={current}>
               {NAMES[each]}
             </Link>
-          ))}
-        </nav>
+          )}
+        />
       )}
       <Chosen />
     </>

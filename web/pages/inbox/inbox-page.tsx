@@ -8,11 +8,11 @@ import { toProblem } from "../../api/problem.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
-import { useCurrentInView } from "../../parts/current-in-view.ts";
 import { HeldChanges, useHeldList } from "../../parts/list-changes.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Tabs } from "../../parts/tabs.tsx";
 import { Time } from "../../parts/time.tsx";
 import { PauseView } from "./pause-view.tsx";
 import "./inbox.css";
@@ -43,23 +43,21 @@ export function InboxPage(): JSX.Element {
   const nameOf = (id: string): string => projects?.data.find(({ project_id }) => project_id === id)?.name ?? "";
   // Another page of the list, and another pause, are its reader's doing: then it is as it is now.
   const name = `${shown} ${data?.pages ?? 0} ${pauseId ?? ""}`;
-  const inView = useCurrentInView(shown);
   const held = useHeldList(name, isPlaceholderData ? undefined : data?.data, ({ pause_id }) => pause_id);
   const pauses = isPlaceholderData ? (data?.data ?? []).map((row) => ({ row, isGone: false })) : held.shown;
   return (
     <>
       <PageHead title="Inbox" />
-      <nav className="tabs" aria-label="Which pauses" ref={inView}>
-        {SHOWN.map((each) => (
-          <Link
-            key={each}
-            to={pauseId === undefined ? links.inbox(each) : links.pause(pauseId, each)}
-            aria-current={each === shown ? "page" : undefined}
-          >
+      <Tabs
+        label="Which pauses"
+        tabs={SHOWN}
+        chosen={shown}
+        link={(each, current) => (
+          <Link to={pauseId === undefined ? links.inbox(each) : links.pause(pauseId, each)} aria-current={current}>
             {NAMES[each]}
           </Link>
-        ))}
-      </nav>
+        )}
+      />
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
       {isPending && pauseId === undefined && <Loading what="the inbox" />}
       {data && pauses.length === 0 && pauseId === undefined && (
