@@ -89,3 +89,93 @@ it("saves no settings over what somebody else has set, and shows that", async ()
   expect(await changed(page).count()).toBe(0);
   await context.close();
 });
+
+it("changes no user whom somebody else has changed, and shows how the user is now", async () => {
+  const tenant = await openTenant();
+  const { body: user } = await tenant.secret.post("/v2/users", {
+    email: "guest@example.test",
+    password: "a long enough password",
+    role: "viewer",
+  });
+  const path = `/v2/users/${user.user_id}`;
+  const now = async () => {
+    const { role, disabled } = (await tenant.secret.get(path)).body;
+    return [role, disabled];
+  };
+  const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+  const row = page.getByRole("row").filter({ hasText: "guest@example.test" });
+  const role = row.getByRole("combobox");
+  await role.selectOption("admin");
+  await tenant.secret.patch(path, { disabled: true });
+  await row.getByRole("button", { name: "Make admin" }).click();
+  await changed(page).waitFor();
+  await row.getByRole("button", { name: "Let in" }).waitFor();
+  expect(await now()).toEqual(["viewer", true]);
+  // Once it has been seen, it is changed.
+  await row.getByRole("button", { name: "Make admin" }).click();
+  await row.getByRole("button", { name: "Make admin" }).waitFor({ state: "detached" });
+  await expect.poll(() => changed(page).count()).toBe(0);
+  expect(await now()).toEqual(["admin", true]);
+  await row.getByRole("button", { name: "Let in" }).click();
+  await row.getByRole("button", { name: "Lock out…" }).click();
+  // The question was about an admin.
+  await tenant.secret.patch(path, { role: "editor" });
+  await page.getByRole("dialog").getByRole("button", { name: "Lock out", exact: true }).click();
+  await changed(page).waitFor();
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  await expect.poll(() => role.inputValue()).toBe("editor");
+  expect(await now()).toEqual(["editor", false]);
+  await context.close();
+});
+
+it("changes no user who changes between the look and the change", async () => {
+  const tenant = await openTenant();
+  const { body: user } = await tenant.secret.post("/v2/users", {
+    email: "guest@example.test",
+    password: "a long enough password",
+    role: "viewer",
+  });
+  const path = `/v2/users/${user.user_id}`;
+  const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+  const row = page.getByRole("row").filter({ hasText: "guest@example.test" });
+  await row.getByRole("combobox").selectOption("admin");
+  await page.route(`**${path}`, async (route) => {
+    if (route.request().method() === "PATCH") await tenant.secret.patch(path, { disabled: true });
+    await route.continue();
+  });
+  await row.getByRole("button", { name: "Make admin" }).click();
+  await changed(page).waitFor();
+  await row.getByRole("button", { name: "Let in" }).waitFor();
+  expect((await tenant.secret.get(path)).body).toMatchObject({ role: "viewer", disabled: true });
+  await context.close();
+});
+
+it("changes no subscription that somebody else has changed, and shows how it is now", async () => {
+  const tenant = await openTenant();
+  const { body: hook } = await tenant.secret.post("/v2/webhooks/subscriptions", {
+    url: "https://receiver.example.test/hook",
+    events: ["run.failed"],
+  });
+  const path = `/v2/webhooks/subscriptions/${hook.subscription_id}`;
+  const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${hook.subscription_id}`);
+  const disable = page.getByRole("button", { name: "Disable", exact: true });
+  await disable.waitFor();
+  // The page asks again by itself: here only once it is told to.
+  let isHeld = true;
+  await page.route(`**${path}`, (route) =>
+    route.request().method() === "GET" && isHeld ? route.abort() : route.continue(),
+  );
+  await tenant.secret.patch(path, { description: "Theirs now" });
+  await page.route(`**${path}`, (route) => {
+    if (route.request().method() === "PATCH") isHeld = false;
+    return route.fallback();
+  });
+  await disable.click();
+  await changed(page).waitFor();
+  await page.getByText("Theirs now").waitFor();
+  expect((await tenant.secret.get(path)).body.status).toBe("enabled");
+  await disable.click();
+  await page.getByRole("button", { name: "Enable", exact: true }).waitFor();
+  expect((await tenant.secret.get(path)).body.status).toBe("disabled");
+  await context.close();
+});

@@ -1,6 +1,6 @@
 import { queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { QueryClient } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
+import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
 import type { Schemas } from "./client.ts";
 import { ApiProblem } from "./problem.ts";
 
@@ -138,15 +138,24 @@ export function useMemberChange<T, R>(change: (value: T) => Promise<R>) {
   });
 }
 
-/** A change of accounts: afterwards the lists named are read anew. */
+/** A change of accounts: afterwards the list named is read anew, for a refusal may be of what has changed meanwhile. */
 export function useAccountChange<T, R>(list: string, change: (value: T) => Promise<R>) {
   const client = useQueryClient();
-  return useMutation({ mutationFn: change, onSuccess: () => client.invalidateQueries({ queryKey: [list] }) });
+  return useMutation({ mutationFn: change, onSettled: () => client.invalidateQueries({ queryKey: [list] }) });
 }
 
 export const createUser = (body: Schemas["UserCreate"]) => unwrap(api.POST("/v2/users", { body }));
-export const changeUser = ({ user_id, ...body }: Schemas["UserChange"] & { readonly user_id: string }) =>
-  unwrap(api.PATCH("/v2/users/{user_id}", { params: { path: { user_id } }, body }));
+/**
+ * Changes a user who still is as `seen`. A list has no tags: the one to send is read first, and what it is of is held against what
+ * the list has shown.
+ */
+export async function changeUser({ seen, ...body }: Schemas["UserChange"] & { readonly seen: User }): Promise<User> {
+  const path = { user_id: seen.user_id };
+  const now = await unwrapTagged(api.GET("/v2/users/{user_id}", { params: { path } }));
+  if (now.role !== seen.role || now.disabled !== seen.disabled)
+    throw new ApiProblem(412, "precondition_failed", "The user has changed since the list was read.", null);
+  return unwrap(api.PATCH("/v2/users/{user_id}", { params: { ...ifMatch(now.etag), path }, body }));
+}
 export const deleteUser = (user_id: string) =>
   unwrap(api.DELETE("/v2/users/{user_id}", { params: { path: { user_id } } }));
 interface Member {

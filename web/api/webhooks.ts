@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, unwrap } from "./client.ts";
-import type { Schemas } from "./client.ts";
+import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
+import type { Schemas, Tagged } from "./client.ts";
 
 export type Subscription = Schemas["WebhookSubscription"];
 export type Delivery = Schemas["WebhookDelivery"];
@@ -23,7 +23,7 @@ export const subscriptionOptions = (subscription_id: string) =>
   queryOptions({
     queryKey: ["webhooks", "detail", subscription_id],
     queryFn: () =>
-      unwrap(api.GET("/v2/webhooks/subscriptions/{subscription_id}", { params: { path: { subscription_id } } })),
+      unwrapTagged(api.GET("/v2/webhooks/subscriptions/{subscription_id}", { params: { path: { subscription_id } } })),
     refetchInterval: 5000,
   });
 
@@ -143,18 +143,25 @@ export const bodyOf = ({ event }: Schemas["WebhookDeliveryDetail"]): string => J
 /** The `webhook-timestamp` of an attempt. */
 export const signedAt = ({ at }: Schemas["WebhookAttempt"]): number => Math.floor(Date.parse(at) / 1000);
 
-/** A change of webhooks; afterwards all of them are read anew. */
+/** A change of webhooks; afterwards all of them are read anew: a refusal may be of what has changed meanwhile. */
 export function useWebhookChange<T, R>(change: (value: T) => Promise<R>) {
   const client = useQueryClient();
-  return useMutation({ mutationFn: change, onSuccess: () => client.invalidateQueries({ queryKey: ["webhooks"] }) });
+  return useMutation({ mutationFn: change, onSettled: () => client.invalidateQueries({ queryKey: ["webhooks"] }) });
 }
 
 type Named<T = object> = T & { readonly subscription_id: string };
 
 export const createSubscription = (body: Schemas["WebhookSubscriptionCreate"]) =>
   unwrap(api.POST("/v2/webhooks/subscriptions", { body }));
-export const changeSubscription = ({ subscription_id, ...body }: Named<Schemas["WebhookSubscriptionChange"]>) =>
-  unwrap(api.PATCH("/v2/webhooks/subscriptions/{subscription_id}", { params: { path: { subscription_id } }, body }));
+/** Changes the subscription that `etag` is of. */
+export const changeSubscription = ({
+  subscription_id,
+  etag,
+  ...body
+}: Tagged<Named<Schemas["WebhookSubscriptionChange"]>>) => {
+  const params = { ...ifMatch(etag), path: { subscription_id } };
+  return unwrap(api.PATCH("/v2/webhooks/subscriptions/{subscription_id}", { params, body }));
+};
 export const deleteSubscription = (subscription_id: string) =>
   unwrap(api.DELETE("/v2/webhooks/subscriptions/{subscription_id}", { params: { path: { subscription_id } } }));
 export const testSubscription = (subscription_id: string) =>

@@ -3,14 +3,14 @@ import { useState } from "react";
 import type { JSX } from "react";
 import { changeUser, createUser, deleteUser, useAccountChange, useMe, usersOptions } from "../../api/accounts.ts";
 import type { Role, User } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
+import { isStale, toProblem } from "../../api/problem.ts";
 import type { ApiProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
-import { Failure, Loading } from "../../parts/states.tsx";
+import { ChangedMeanwhile, Failure, Loading } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -43,7 +43,8 @@ export function Users(): JSX.Element {
           <Icon name="plus" /> Add a user
         </button>
       </div>
-      {change.error && locking === null && <Failure fault={toProblem(change.error)} />}
+      {locking === null &&
+        (isStale(change.error) ? <ChangedMeanwhile /> : change.error && <Failure fault={toProblem(change.error)} />)}
       <section className="panel panel-flush">
         <Table
           caption="Users"
@@ -71,7 +72,7 @@ export function Users(): JSX.Element {
                   role={user.role}
                   roles={ROLES.map(([role]) => role)}
                   isPending={change.isPending}
-                  onApply={(role) => change.mutate({ user_id: user.user_id, role })}
+                  onApply={(role) => change.mutate({ seen: user, role })}
                 />
               ),
             },
@@ -96,9 +97,7 @@ export function Users(): JSX.Element {
                     type="button"
                     className="button button-small"
                     data-row
-                    onClick={() =>
-                      user.disabled ? change.mutate({ user_id: user.user_id, disabled: false }) : setLocking(user)
-                    }
+                    onClick={() => (user.disabled ? change.mutate({ seen: user, disabled: false }) : setLocking(user))}
                   >
                     {user.disabled ? "Let in" : "Lock out…"}
                   </button>
@@ -121,7 +120,14 @@ export function Users(): JSX.Element {
           isPending={change.isPending}
           onClose={() => setLocking(null)}
           onConfirm={() =>
-            change.mutate({ user_id: locking.user_id, disabled: true }, { onSuccess: () => setLocking(null) })
+            change.mutate(
+              { seen: locking, disabled: true },
+              {
+                onSuccess: () => setLocking(null),
+                // The list shows by then what it is about.
+                onError: (error) => isStale(error) && setLocking(null),
+              },
+            )
           }
         >
           Within five seconds every session and token of the user is refused, until an admin lets the user in again.

@@ -3,7 +3,8 @@ import { useState } from "react";
 import type { JSX } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
+import type { Tagged } from "../../api/client.ts";
+import { isStale, toProblem } from "../../api/problem.ts";
 import {
   changeSubscription,
   deleteSubscription,
@@ -17,7 +18,7 @@ import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Id } from "../../parts/copy.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Failure, Loading } from "../../parts/states.tsx";
+import { ChangedMeanwhile, Failure, Loading } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Deliveries } from "./deliveries.tsx";
@@ -98,8 +99,8 @@ function Check({ subscriptionId }: { readonly subscriptionId: string }): JSX.Ele
   );
 }
 
-function Actions({ subscription }: { readonly subscription: Subscription }): JSX.Element | null {
-  const { subscription_id, status } = subscription;
+function Actions({ subscription }: { readonly subscription: Tagged<Subscription> }): JSX.Element | null {
+  const { subscription_id, etag, status } = subscription;
   const isEditor = useMay("editor");
   const isAdmin = useMay("admin");
   const [open, setOpen] = useState<"replay" | "rotate" | "delete" | null>(null);
@@ -113,7 +114,7 @@ function Actions({ subscription }: { readonly subscription: Subscription }): JSX
   const failed = test.error ?? change.error;
   return (
     <>
-      {failed && <Failure fault={toProblem(failed)} />}
+      {isStale(failed) ? <ChangedMeanwhile /> : failed && <Failure fault={toProblem(failed)} />}
       <button type="button" className="button" disabled={test.isPending} onClick={() => test.mutate(subscription_id)}>
         Send a test
       </button>
@@ -126,7 +127,9 @@ function Actions({ subscription }: { readonly subscription: Subscription }): JSX
             type="button"
             className="button"
             disabled={change.isPending}
-            onClick={() => change.mutate({ subscription_id, status: status === "enabled" ? "disabled" : "enabled" })}
+            onClick={() =>
+              change.mutate({ subscription_id, etag, status: status === "enabled" ? "disabled" : "enabled" })
+            }
           >
             {status === "enabled" ? "Disable" : "Enable"}
           </button>
