@@ -305,3 +305,16 @@ describe("settings", () => {
     await Promise.all([context.close(), reader.context.close()]);
   });
 });
+
+describe("the audit log", () => {
+  it("shows on a phone who did what to what, without a scroll to the side", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=audit", { width: 360 });
+    const log = page.getByRole("region", { name: "Audit log" });
+    await log.getByRole("columnheader", { name: "Who" }).waitFor();
+    await log.locator("tbody td").first().waitFor();
+    expect(await log.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+    expect(await log.getByRole("columnheader", { name: "Of" }).count()).toBe(0);
+    expect(await log.locator("tbody tr").first().locator(".narrow-only").isVisible()).toBe(true);
+    await context.close();
+  });
+});

@@ -161,6 +161,15 @@ describe("nodes with names", () => {
     });
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${body.run_id}`);
     await page.getByText("Retrying Ask the bank http-0").waitFor();
+    // On a phone the name is there, whatever else there is to say.
+    await page.setViewportSize({ width: 360, height: 800 });
+    await expect
+      .poll(() =>
+        timeline(page)
+          .getByText("Ask the bank")
+          .evaluate(({ clientWidth: width }) => width),
+      )
+      .toBeGreaterThan(60);
     await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
     await context.close();
   });

@@ -25,7 +25,7 @@ export function AuditLog(): JSX.Element {
           columns={[
             { id: "at", head: "When", cell: (entry) => <Time at={entry.at} /> },
             { id: "operation", head: "What", cell: (entry) => <Operation entry={entry} /> },
-            { id: "target", head: "Of", cell: ({ target }) => <Named thing={target} /> },
+            { id: "target", head: "Of", wideOnly: true, cell: ({ target }) => <Named thing={target} /> },
             { id: "fields", head: "Fields", wideOnly: true, cell: (entry) => <Fields entry={entry} /> },
             { id: "who", head: "Who", cell: ({ actor }) => <Named thing={actor} /> },
             { id: "address", head: "Address", wideOnly: true, cell: ({ actor }) => actor.address ?? "-" },
@@ -41,7 +41,10 @@ export function AuditLog(): JSX.Element {
   );
 }
 
-/** In a narrow window a name such as `createWebhookSubscription` goes on in a new line between its words. */
+/**
+ * In a narrow window a name such as `createWebhookSubscription` goes on in a new line between its words, and what it was
+ * done to is below it, so that there is room for who did it.
+ */
 function Operation({ entry }: { readonly entry: AuditEntry }): JSX.Element {
   return (
     <span className="audit-operation">
@@ -52,6 +55,9 @@ function Operation({ entry }: { readonly entry: AuditEntry }): JSX.Element {
         </Fragment>
       ))}
       {entry.outcome === "failure" && " (refused)"}
+      <span className="narrow-only">
+        <Named thing={entry.target} />
+      </span>
     </span>
   );
 }

@@ -6,12 +6,14 @@ import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton, Id, shortId } from "../../parts/copy.tsx";
 import { Status } from "../../parts/status.tsx";
+import { useProjectName } from "../project-names.ts";
 import { curlOfRun, curlOfStart } from "./curl.ts";
 import { Value } from "../../parts/value.tsx";
 
 /** The run as a whole: what went in, what came out, and where it comes from. */
 export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element {
   const resumed = run.resumed_from;
+  const nameOf = useProjectName();
   return (
     <div className="stack">
       <div className="spread">
@@ -35,7 +37,7 @@ export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element
         <Fact term="Project">
           <Id id={run.project_id} label="project id">
             <Link to={links.runs({ project_id: run.project_id })} title={run.project_id}>
-              {shortId(run.project_id)}
+              {nameOf(run.project_id)}
             </Link>
           </Id>
         </Fact>

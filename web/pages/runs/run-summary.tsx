@@ -63,11 +63,11 @@ export function Trouble({
       {waiting && (
         <div className="notice notice-warn">
           <span className="wrap">
-            Retrying <NodeName names={names} path={waiting.path} />: {waiting.reason}{" "}
+            Retrying <NodeName names={names} path={waiting.path} />: {waiting.reason}
             {waiting.next_attempt_at !== null && (
-              <>
+              <span className="hint">
                 Next attempt <Time at={waiting.next_attempt_at} isPlanned />.
-              </>
+              </span>
             )}
           </span>
           <ShowNode path={waiting.path} onSelect={onSelect} />
