@@ -23,7 +23,15 @@ export function AuditLog(): JSX.Element {
           rows={data.pages.flatMap((page) => page.data)}
           keyOf={(entry) => entry.entry_id}
           columns={[
-            { id: "at", head: "When", cell: (entry) => <Time at={entry.at} /> },
+            {
+              id: "at",
+              head: "When",
+              cell: (entry) => (
+                <span className="audit-when">
+                  <Time at={entry.at} />
+                </span>
+              ),
+            },
             { id: "operation", head: "What", cell: (entry) => <Operation entry={entry} /> },
             { id: "target", head: "Of", wideOnly: true, cell: ({ target }) => <Named thing={target} /> },
             { id: "fields", head: "Fields", wideOnly: true, cell: (entry) => <Fields entry={entry} /> },
