@@ -14,6 +14,7 @@ export const links = {
   settings: () => "/settings",
   connections: (filters: Record<string, string> = {}) => withQuery("/connections", filters),
   retention: (filters: Record<string, string> = {}) => withQuery("/retention", filters),
+  background: () => "/background",
   usage: (filters: Record<string, string> = {}) => withQuery("/usage", filters),
 };
 
@@ -31,6 +32,7 @@ export const PAGE_PATHS = [
   "/settings",
   "/connections",
   "/usage",
+  "/background",
   "/retention",
 ] as const;
 

@@ -20,6 +20,9 @@ const Connections = lazy(async () => ({
   default: (await import("./pages/connections/connections-page.tsx")).ConnectionsPage,
 }));
 const Retention = lazy(async () => ({ default: (await import("./pages/retention/retention-page.tsx")).RetentionPage }));
+const Background = lazy(async () => ({
+  default: (await import("./pages/background/background-page.tsx")).BackgroundPage,
+}));
 const Usage = lazy(async () => ({ default: (await import("./pages/usage/usage-page.tsx")).UsagePage }));
 
 const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
@@ -35,6 +38,7 @@ const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
   "/settings": Settings,
   "/connections": Connections,
   "/usage": Usage,
+  "/background": Background,
   "/retention": Retention,
 };
 

@@ -53,6 +53,7 @@ describe("every page", () => {
       description: HOSTILE,
     });
     await tenant.secret.post("/v2/api-keys", { name: HOSTILE, kind: "public" });
+    await tenant.secret.post("/v2/knowledge-bases", { name: HOSTILE });
     const { body: guest } = await tenant.secret.post("/v2/users", {
       email: "guest@example.test",
       password: "a long enough password",
@@ -118,6 +119,7 @@ describe("every page", () => {
       ["/connections", table("Connections")],
       ["/retention", table("Everything else")],
       ["/usage", table("Usage by project")],
+      ["/background", table("Knowledge bases")],
       ["/nothing", heading("There is no such page")],
     ];
   });
@@ -194,7 +196,7 @@ describe("every page", () => {
 function placeOf(path: string): string[] {
   const [, first = ""] = /^\/(\w*)/.exec(path) ?? [];
   if (first === "nothing") return [];
-  if (first === "") return ["/console"];
+  if (first === "" || first === "background") return ["/console"];
   return [`/console/${["connections", "retention", "usage"].includes(first) ? "settings" : first}`];
 }
 

@@ -23,7 +23,7 @@ import "./sign-in.css";
 
 /** `below`: pages that are reached from that one, by addresses of their own. */
 const PLACES: ReadonlyArray<readonly [name: string, to: string, icon: IconName, ...below: string[]]> = [
-  ["Home", links.home(), "home"],
+  ["Home", links.home(), "home", links.background()],
   ["Runs", links.runs(), "runs"],
   ["Inbox", links.inbox(), "inbox"],
   ["Webhooks", links.webhooks(), "webhooks"],

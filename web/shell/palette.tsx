@@ -26,6 +26,7 @@ const PAGES: readonly Command[] = [
   { name: "Inbox", icon: "inbox", to: links.inbox() },
   { name: "Webhooks", icon: "webhooks", to: links.webhooks() },
   { name: "Usage of models", icon: "compare", to: links.usage() },
+  { name: "In the background", icon: "clock", to: links.background() },
   { name: "Connections", icon: "access", to: links.connections() },
   { name: "Retention", icon: "clock", to: links.retention() },
   { name: "Access", icon: "access", to: links.access() },
@@ -33,7 +34,12 @@ const PAGES: readonly Command[] = [
 ];
 
 /** Pages that roles in single projects do not open. */
-const OF_THE_ORGANISATION: readonly string[] = [links.webhooks(), links.usage(), links.connections()];
+const OF_THE_ORGANISATION: readonly string[] = [
+  links.webhooks(),
+  links.usage(),
+  links.connections(),
+  links.background(),
+];
 
 /** Goes to a page, to the runs of a project, or to the run whose id is given. */
 export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Element {

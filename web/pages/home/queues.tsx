@@ -13,12 +13,12 @@ import { Figure } from "./figure.tsx";
 
 type QueueName = Schemas["TaskQueue"]["queue"];
 
-/** What each queue is for, and the list of what waits in it; null where the console has none. */
-const PLACES: Readonly<Record<QueueName, readonly [name: string, to: string | null]>> = {
+/** What each queue is for, and the list of what waits in it. */
+const PLACES: Readonly<Record<QueueName, readonly [name: string, to: string]>> = {
   runs: ["Runs", links.runs({ state: ["PENDING", "RUNNING", "RESUMED"] })],
   nodes: ["Nodes of runs", links.runs({ state: "RUNNING" })],
-  ingest: ["Documents", null],
-  background: ["Syncs, experiments, run jobs", null],
+  ingest: ["Documents", links.background()],
+  background: ["Syncs, experiments, run jobs", links.background()],
   webhooks: ["Webhooks", links.webhooks()],
 };
 /** A task that has waited longer than this (s) is worth a look. */
@@ -115,9 +115,7 @@ export function Queues(): JSX.Element {
 
 function Place({ queue }: { readonly queue: QueueName }): JSX.Element {
   const [name, to] = PLACES[queue];
-  return to === null ? (
-    <>{name}</>
-  ) : (
+  return (
     <Link to={to} data-row>
       {name}
     </Link>
