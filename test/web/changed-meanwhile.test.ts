@@ -160,7 +160,7 @@ it("changes no subscription that somebody else has changed, and shows how it is 
   const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${hook.subscription_id}`);
   const disable = page.getByRole("button", { name: "Disable", exact: true });
   await disable.waitFor();
-  // The page asks again by itself: here only once it is told to.
+  // The page asks again every few seconds: here only once it is told to.
   let isHeld = true;
   await page.route(`**${path}`, (route) =>
     route.request().method() === "GET" && isHeld ? route.abort() : route.continue(),
