@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 
+const MARKS: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&#34;", "'": "&#39;" };
+
 describe("secret-by-dry-run: known values in a text", () => {
-  const value = 'Pa/ss "wörd" & <more>\\';
+  const value = `Pa/ss "wörd" & <more>'\\`;
 
   it.each([
     ["as they are", value],
@@ -11,6 +13,11 @@ describe("secret-by-dry-run: known values in a text", () => {
     ["in a component of a URL", encodeURIComponent(value)],
     ["in a component of a URL in small letters", encodeURIComponent(value).toLowerCase()],
     ["in a form", new URLSearchParams({ value }).toString()],
+    ["in a URL within a URL", encodeURIComponent(encodeURIComponent(value))],
+    ["in a form within a URL", encodeURIComponent(new URLSearchParams({ value }).toString())],
+    ["in a page", value.replace(/[&<>"]/g, (mark) => (mark === '"' ? "&quot;" : (MARKS[mark] ?? mark)))],
+    ["in a page with quotes by number", value.replace(/[&<>"']/g, (mark) => MARKS[mark] ?? mark)],
+    ["in hex", Buffer.from(value).toString("hex").toUpperCase()],
     ["in base64", Buffer.from(value).toString("base64")],
     ["in a Basic credential", `Basic ${Buffer.from(`user:${value}`).toString("base64")}`],
     ["in base64 for URLs", Buffer.from(`{"a":"${value}"}`).toString("base64url")],

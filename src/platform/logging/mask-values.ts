@@ -9,7 +9,7 @@ const MIN_PART_CHARS = 8;
 const MIN_BEGINNING_CHARS = 3;
 
 /**
- * Masks known values in foreign text: verbatim, in JSON, in a URL and in base64. `cut` says that the text
+ * Masks known values in foreign text: verbatim, in JSON, in HTML, in a URL (once or twice), in hex and in base64. `cut` says that the text
  * was truncated: then the beginning of a value at its end is masked as well.
  */
 export type MaskValues = (text: string, cut?: boolean) => string;
@@ -42,8 +42,31 @@ function withCredential(value: string): string[] {
 function formsOf(value: string): string[] {
   const form = new URLSearchParams({ "": value }).toString().slice(1);
   const url = [form, form.replaceAll("+", "%20"), encodeURIComponent(Buffer.from(value).toString())];
-  const forms = [value, JSON.stringify(value).slice(1, -1), ...url, ...inBase64(Buffer.from(value))];
+  const twice = url.map(encodeURIComponent);
+  const bytes = Buffer.from(value);
+  const hex = value.length < MIN_PART_CHARS ? [] : [bytes.toString("hex")];
+  const forms = [
+    value,
+    JSON.stringify(value).slice(1, -1),
+    ...inHtml(value),
+    ...url,
+    ...twice,
+    ...hex,
+    ...inBase64(bytes),
+  ];
   return forms.filter(({ length }) => length >= MIN_CHARS);
+}
+
+/** The value as libraries write it into a page: they agree on all but the quotes. */
+function inHtml(value: string): string[] {
+  const text = value.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  const quotes = [
+    ["&quot;", "'"],
+    ["&quot;", "&#39;"],
+    ["&quot;", "&#x27;"],
+    ["&#34;", "&#39;"],
+  ] as const;
+  return quotes.map(([double, single]) => text.replaceAll('"', double).replaceAll("'", single));
 }
 
 /** The bytes as they appear inside base64, which depends on the number of bytes before them modulo three. */
