@@ -7,7 +7,7 @@ import { checkEncoding, mediaType, readBytes, readJson } from "../http/read-json
 
 const FORM = "application/x-www-form-urlencoded";
 const TEXT = /^(?:text\/[\w.+-]+|application\/(?:xml|[\w.+-]+\+xml))$/;
-const NO_NAMES: ReadonlySet<string> = new Set(["__proto__", "constructor", "prototype"]);
+const PERCENT = 0x25;
 
 /**
  * The body of a request to a trigger: JSON as it is, of a form its fields, any text as a text. Throws Problems: 413, 415 for anything else,
@@ -30,14 +30,28 @@ export async function readHookBody(req: IncomingMessage, limit: number): Promise
 function fieldsOf(text: string): Json {
   if (text.split("&", MAX_JSON_VALUES + 1).length > MAX_JSON_VALUES)
     throw invalid(["body"], `A form has at most ${MAX_JSON_VALUES} fields`);
+  if (!isUtf8(unescaped(text))) throw invalid(["body"], "What the form has in percent encoding is not valid UTF-8");
   const fields = new Map<string, Json>();
   for (const [name, given] of new URLSearchParams(text)) {
-    if (NO_NAMES.has(name)) continue;
+    if (name === "__proto__") throw invalid(["body", name], "This name is not allowed");
     const value = storable(given);
     const before = fields.get(storable(name));
     fields.set(name, before === undefined ? value : [before, value].flat());
   }
   return Object.fromEntries(fields);
+}
+
+/** The bytes of a form without its percent encoding. */
+function unescaped(text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++, length++) {
+    const digits = bytes[at] === PERCENT ? bytes.toString("latin1", at + 1, at + 3) : "";
+    const isEscape = /^[\da-f]{2}$/i.test(digits);
+    bytes[length] = isEscape ? Number.parseInt(digits, 16) : (bytes[at] ?? 0);
+    if (isEscape) at += 2;
+  }
+  return bytes.subarray(0, length);
 }
 
 /** The text as it is: a sender hears of what cannot be kept, in a form as in JSON, and nothing is dropped in silence. Throws 422. */
