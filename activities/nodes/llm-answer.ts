@@ -1,5 +1,6 @@
 import type { LlmConfig } from "../../src/domain/flow/nodes/llm.ts";
 import { parseExactJson } from "../../src/domain/exact-json.ts";
+import { isFlat, MAX_FLAT_LEVELS } from "../../src/domain/flat-json.ts";
 import type { Json } from "../../src/domain/json.ts";
 import type { Citation } from "../../src/domain/knowledge/citations.ts";
 import type { ChatMessage, ChatRequest } from "../../src/domain/models/chat.ts";
@@ -57,6 +58,7 @@ export async function readAnswer(evaluation: Evaluation, orgId: string, schema: 
   } catch {
     return { fault: "It is not JSON." };
   }
+  if (!isFlat(json)) return { fault: `It is nested deeper than ${MAX_FLAT_LEVELS} levels.` };
   const issues = await evaluation.answer(orgId, schema, json);
   if (issues.length === 0) return { json };
   const faults = issues.slice(0, 10).map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);

@@ -189,27 +189,37 @@ describe("a model with tools", () => {
     expect(target.requests.findLast(({ path }) => path === "/broken")?.url).toBe("/broken?tenant=tenant-4711");
   });
 
+  /** A call whose arguments are this text. */
+  function calledWith(args: string): StubReply {
+    const call = { index: 0, id: "call_0", type: "function", function: { name: "town_order", arguments: args } };
+    const chunks = [
+      [{ role: "assistant", content: "", tool_calls: [call] }, null],
+      [{}, "tool_calls"],
+    ];
+    const events = chunks.map(([delta, finish_reason]) =>
+      JSON.stringify({
+        id: "c",
+        object: "chat.completion.chunk",
+        created: 1,
+        choices: [{ index: 0, delta, finish_reason }],
+      }),
+    );
+    return { raw: [...events, "[DONE]"].map((event) => `data: ${event}\n\n`).join("") };
+  }
+
+  it("deep-json: hears that its arguments nest too deep, and asks again", async () => {
+    const deep = `{"body":${'{"item":'.repeat(20_000)}"hat"${"}".repeat(20_000)}}`;
+    stub.next(calledWith(deep), { text: ["So be it."] });
+    const run = await bench.run(agent({ tools: [action("order")] }), { "in-0": "A hat in a hat." });
+    expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "So be it." } });
+    expect(nodesOf(run)["llm-0/tools[0]"]?.error?.code).toBe("invalid_tool_arguments");
+  });
+
   it("never calls a tool with another whole number than the model gave", async () => {
-    const called = (args: string): StubReply => {
-      const call = { index: 0, id: "call_0", type: "function", function: { name: "town_order", arguments: args } };
-      const chunks = [
-        [{ role: "assistant", content: "", tool_calls: [call] }, null],
-        [{}, "tool_calls"],
-      ];
-      const events = chunks.map(([delta, finish_reason]) =>
-        JSON.stringify({
-          id: "c",
-          object: "chat.completion.chunk",
-          created: 1,
-          choices: [{ index: 0, delta, finish_reason }],
-        }),
-      );
-      return { raw: [...events, "[DONE]"].map((event) => `data: ${event}\n\n`).join("") };
-    };
     const before = target.hits("/orders");
     stub.next(
-      called('{"body":{"item":"hat","count":12345678901234567891}}'),
-      called('{"body":{"item":"hat","number":12345678901234567891}}'),
+      calledWith('{"body":{"item":"hat","count":12345678901234567891}}'),
+      calledWith('{"body":{"item":"hat","number":12345678901234567891}}'),
       { text: ["Done."] },
     );
     const run = await bench.run(agent({ tools: [action("order")] }), { "in-0": "So many hats, please." });

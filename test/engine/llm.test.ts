@@ -102,6 +102,14 @@ describe("a node that asks a model", () => {
     expect(failed.body.error.message).toContain("id:");
   });
 
+  it("deep-json: has an answer repaired that nests too deep", async () => {
+    const deep = `${'{"a":'.repeat(20_000)}1${"}".repeat(20_000)}`;
+    server.next({ text: [deep] }, { text: ['{"a": 1}'] });
+    const { status, body } = await ask({ schema: { type: "object" } }, "Deep?");
+    expect([status, body.outputs]).toEqual([200, { "out-0": { a: 1 } }]);
+    expect(server.calls.at(-1)?.body.messages.at(-1).content).toContain("deeper than 100 levels");
+  });
+
   it("gives the members of its schema in the order in which they are written, also of another version", async () => {
     const propertiesOf = (names: readonly string[]) =>
       Object.fromEntries(names.map((name) => [name, { type: "string" }]));

@@ -1,6 +1,7 @@
 import { APICallError, InvalidResponseDataError } from "@ai-sdk/provider";
 import type { LanguageModelV3FinishReason, LanguageModelV3StreamPart, LanguageModelV3Usage } from "@ai-sdk/provider";
 import { parseExactJson } from "../../domain/exact-json.ts";
+import { isFlat } from "../../domain/flat-json.ts";
 import type { Json } from "../../domain/json.ts";
 import type { ChatAnswer, ChatRequest, FinishReason, ToolCall } from "../../domain/models/chat.ts";
 import { retryAfterMs } from "../../domain/retry-after.ts";
@@ -169,9 +170,11 @@ const FINISH_REASONS: Readonly<Record<LanguageModelV3FinishReason["unified"], Fi
   other: "other",
 };
 
+/** Arguments of a tool; a text where they are no JSON, or nest so deep that later code could not walk them. */
 function parsed(text: string): Json {
   try {
-    return parseExactJson(text === "" ? "{}" : text);
+    const value = parseExactJson(text === "" ? "{}" : text);
+    return isFlat(value) ? value : text;
   } catch {
     return text;
   }

@@ -1,3 +1,4 @@
+import { isFlat, MAX_FLAT_LEVELS } from "../../domain/flat-json.ts";
 import { uuidv7 } from "uuidv7";
 import { parseExactJson } from "../../domain/exact-json.ts";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
@@ -17,8 +18,6 @@ import { TriggerFault } from "./start-run.ts";
 
 /** Longest value that is watched (characters of JSON). */
 const MAX_VALUE_CHARS = 64 * 1024;
-/** Levels of a value that is watched. */
-const MAX_DEPTH = 100;
 const LIMITS = { responseBytes: 5 * 1024 * 1024, totalMs: 60_000 };
 
 export interface PollDeps extends PollRowsDeps {
@@ -67,15 +66,10 @@ async function ask({ guardedFetch, version }: PollDeps, config: HttpChangedConfi
   const answer = await guardedFetch.fetch({ url: config.url, headers, limits: LIMITS, signal });
   if (answer.status < 200 || answer.status > 299) throw new TriggerFault(`The address answered ${answer.status}.`);
   const value = valueIn(answer.body.toString("utf8").toWellFormed().replaceAll("\0", ""), config.json_path);
-  if (!isFlat(value, MAX_DEPTH)) throw new TriggerFault(`The value is nested deeper than ${MAX_DEPTH} levels.`);
+  if (!isFlat(value)) throw new TriggerFault(`The value is nested deeper than ${MAX_FLAT_LEVELS} levels.`);
   if (JSON.stringify(value).length > MAX_VALUE_CHARS)
     throw new TriggerFault(`The value is longer than ${MAX_VALUE_CHARS} characters: let json_path name a part of it.`);
   return value;
-}
-
-function isFlat(value: Json, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((member: Json) => isFlat(member, levels - 1));
 }
 
 function valueIn(text: string, path: string): Json {

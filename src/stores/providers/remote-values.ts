@@ -1,10 +1,9 @@
+import { isFlat } from "../../domain/flat-json.ts";
 import { types } from "pg";
 import { parseExactJson } from "../../domain/exact-json.ts";
 import type { Json } from "../../domain/json.ts";
 import { unstorableText } from "../../domain/storable.ts";
 
-/** Levels of JSON in a column; what is nested deeper stays text. */
-const MAX_DEPTH = 100;
 /** The type of the elements, by that of the array. */
 const ELEMENTS: Readonly<Record<number, number>> = {
   199: 114,
@@ -60,12 +59,7 @@ function convert(item: Json, type: number): Json {
 
 function jsonOf(text: string): Json {
   const value = parseExactJson(text);
-  return isFlat(value, MAX_DEPTH) && unstorableText(value) === undefined ? value : text;
-}
-
-function isFlat(value: Json, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  return levels > 0 && Object.values(value).every((member: Json) => isFlat(member, levels - 1));
+  return isFlat(value) && unstorableText(value) === undefined ? value : text;
 }
 
 /** "infinity" and years that no Date has stay as they are. */

@@ -1,0 +1,10 @@
+import type { Json } from "./json.ts";
+
+/** Levels of JSON from outside that are taken: later code walks a value recursively. */
+export const MAX_FLAT_LEVELS = 100;
+
+/** Whether a value is nested no deeper than so many levels. */
+export function isFlat(value: Json, levels = MAX_FLAT_LEVELS): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return levels > 0 && Object.values(value).every((member: Json) => isFlat(member, levels - 1));
+}
