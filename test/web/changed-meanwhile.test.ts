@@ -90,7 +90,8 @@ it("saves no settings over what somebody else has set, and shows that", async ()
   await context.close();
 });
 
-it("changes no user whom somebody else has changed, and shows how the user is now", async () => {
+/** A viewer, and the page on which an admin sees the row of that user. */
+async function openGuest() {
   const tenant = await openTenant();
   const { body: user } = await tenant.secret.post("/v2/users", {
     email: "guest@example.test",
@@ -98,12 +99,17 @@ it("changes no user whom somebody else has changed, and shows how the user is no
     role: "viewer",
   });
   const path = `/v2/users/${user.user_id}`;
+  const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+  const row = page.getByRole("row").filter({ hasText: "guest@example.test" });
+  return { tenant, path, page, context, row };
+}
+
+it("changes no user whom somebody else has changed, and shows how the user is now", async () => {
+  const { tenant, path, page, context, row } = await openGuest();
   const now = async () => {
     const { role, disabled } = (await tenant.secret.get(path)).body;
     return [role, disabled];
   };
-  const { page, context } = await signedIn(browser, tenant, "admin", "/access");
-  const row = page.getByRole("row").filter({ hasText: "guest@example.test" });
   const role = row.getByRole("combobox");
   await role.selectOption("admin");
   await tenant.secret.patch(path, { disabled: true });
@@ -129,15 +135,7 @@ it("changes no user whom somebody else has changed, and shows how the user is no
 });
 
 it("changes no user who changes between the look and the change", async () => {
-  const tenant = await openTenant();
-  const { body: user } = await tenant.secret.post("/v2/users", {
-    email: "guest@example.test",
-    password: "a long enough password",
-    role: "viewer",
-  });
-  const path = `/v2/users/${user.user_id}`;
-  const { page, context } = await signedIn(browser, tenant, "admin", "/access");
-  const row = page.getByRole("row").filter({ hasText: "guest@example.test" });
+  const { tenant, path, page, context, row } = await openGuest();
   await row.getByRole("combobox").selectOption("admin");
   await page.route(`**${path}`, async (route) => {
     if (route.request().method() === "PATCH") await tenant.secret.patch(path, { disabled: true });

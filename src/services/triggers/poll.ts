@@ -1,6 +1,6 @@
-import { isFlat, MAX_FLAT_LEVELS } from "../../domain/flat-json.ts";
 import { uuidv7 } from "uuidv7";
 import { parseExactJson } from "../../domain/exact-json.ts";
+import { isFlat, MAX_FLAT_LEVELS } from "../../domain/flat-json.ts";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import type { Json } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";

@@ -1,6 +1,6 @@
-import { isFlat } from "../../domain/flat-json.ts";
 import { types } from "pg";
 import { parseExactJson } from "../../domain/exact-json.ts";
+import { isFlat } from "../../domain/flat-json.ts";
 import type { Json } from "../../domain/json.ts";
 import { unstorableText } from "../../domain/storable.ts";
 
