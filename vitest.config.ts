@@ -11,9 +11,6 @@ const pure = [
 ];
 // What is waited for is there soon or not at all; a busy machine must not decide which.
 const poll = { expect: { poll: { timeout: 60_000 } } };
-// Some 4 000 tests against real servers run in CI on machines whose load nobody knows. There one that fails is run a second
-// time, and named if it then passes. At one's own desk it fails at once.
-const retry = process.env["CI"] === undefined ? 0 : 1;
 const web = ["test/web/**/*.test.ts"];
 const ownProcesses = ["test/kill/**/*.test.ts", "test/dev/**/*.test.ts"];
 /** Run with vitest.long.config.ts. */
@@ -49,7 +46,6 @@ export default defineConfig({
           setupFiles: ["test/support/seed.ts", "test/support/replay-runs.ts", "test/support/stop-monitors.ts"],
           testTimeout: 90_000,
           hookTimeout: 120_000,
-          retry,
           ...poll,
           isolate: false,
           maxWorkers: 4,
@@ -66,7 +62,6 @@ export default defineConfig({
           setupFiles: ["test/support/seed.ts"],
           testTimeout: 90_000,
           hookTimeout: 120_000,
-          retry,
           ...poll,
           isolate: false,
           maxWorkers: 3,
@@ -83,7 +78,6 @@ export default defineConfig({
           globalSetup,
           testTimeout: 240_000,
           hookTimeout: 120_000,
-          retry,
           ...poll,
           isolate: false,
           maxWorkers: 3,

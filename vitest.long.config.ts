@@ -18,8 +18,6 @@ const common = {
   env: { MILLRACE_TEST: "long" },
   testTimeout: 24 * 60 * 60 * 1000,
   hookTimeout: 120_000,
-  // As in vitest.config.ts.
-  retry: process.env["CI"] === undefined ? 0 : 1,
   expect: { poll: { timeout: 60_000 } },
 };
 

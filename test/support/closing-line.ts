@@ -1,24 +1,59 @@
+import { writeFileSync } from "node:fs";
 import type { Reporter, SerializedError, TestModule } from "vitest/node";
 
+interface Counts {
+  passed: number;
+  /** A file that could not be loaded and a hook that threw count as one failure. */
+  failed: number;
+  skipped: number;
+}
+
+/** What scripts/test.mjs reads. */
+interface Summary {
+  inAll: Counts;
+  inOtherFiles: Counts;
+  /** Files with a failure, and the full names of their failed tests. */
+  failedFiles: { file: string; tests: string[] }[];
+  /** Failures outside any file: errors that nobody handled, a set-up that failed. */
+  errors: number;
+}
+
+const testsOf = (module: TestModule) => [...module.children.allTests()];
+
+const failedIn = (module: TestModule): boolean =>
+  module.state() === "failed" || testsOf(module).some((test) => test.result().state === "failed");
+
+function countIn(modules: readonly TestModule[]): Counts {
+  const states = modules.flatMap((module) => testsOf(module).map((test) => test.result().state));
+  const count = (state: string): number => states.filter((each) => each === state).length;
+  const brokenFiles = modules.filter(
+    (module) => module.state() === "failed" && ![...module.children.allTests("failed")].length,
+  );
+  return { passed: count("passed"), failed: count("failed") + brokenFiles.length, skipped: count("skipped") };
+}
+
 /**
- * Closes a test run with one plain line, `N passed, N failed`, for people and for machines that read it. Before it stands
- * each test that failed and then passed (see vitest.config.ts): a race to be found, in the test or in what it tests.
+ * Closes a test run with one plain line, `N passed, N failed`, for people and for machines that read it. Writes the same as
+ * JSON to the file MILLRACE_TEST_SUMMARY.
  */
 export default class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
-    const tests = modules.flatMap((module) => [...module.children.allTests()].map((test) => test.result().state));
-    const count = (state: string): number => tests.filter((each) => each === state).length;
-    // A file that could not be loaded, a hook that threw and an error outside any test fail the run too.
-    const brokenFiles = modules.filter(
-      (module) => module.state() === "failed" && ![...module.children.allTests("failed")].length,
-    );
+    const { passed, failed, skipped } = countIn(modules);
     // No file at all: the set-up failed (vitest then says that it found none).
-    const failed = count("failed") + brokenFiles.length + unhandled.length + (modules.length === 0 ? 1 : 0);
-    const skipped = count("skipped");
-    for (const test of modules.flatMap((module) => [...module.children.allTests()])) {
-      if (test.diagnostic()?.flaky)
-        process.stdout.write(`failed once, then passed: ${test.module.relativeModuleId} > ${test.fullName}\n`);
-    }
-    process.stdout.write(`${count("passed")} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}\n`);
+    const errors = unhandled.length + (modules.length === 0 ? 1 : 0);
+    const skippedToo = skipped > 0 ? `, ${skipped} skipped` : "";
+    process.stdout.write(`${passed} passed, ${failed + errors} failed${skippedToo}\n`);
+    const file = process.env["MILLRACE_TEST_SUMMARY"];
+    if (file === undefined) return;
+    const summary: Summary = {
+      inAll: { passed, failed: failed + errors, skipped },
+      inOtherFiles: countIn(modules.filter((module) => !failedIn(module))),
+      failedFiles: modules.filter(failedIn).map((module) => ({
+        file: module.relativeModuleId,
+        tests: testsOf(module).flatMap((test) => (test.result().state === "failed" ? [test.fullName] : [])),
+      })),
+      errors,
+    };
+    writeFileSync(file, JSON.stringify(summary));
   }
 }
