@@ -110,6 +110,8 @@ describe("roles in projects", () => {
     await visit(page, `/runs/${mine}`);
     await page.getByRole("button", { name: "Cancel…" }).waitFor();
     await visit(page, `/runs/${seen}`);
+    // The page of the other run has that button too.
+    await page.locator("dl").getByTitle(seen).first().waitFor();
     await page.getByRole("button", { name: "Compare…" }).waitFor();
     expect(await page.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
     await visit(page, `/runs/${theirs}`);
@@ -174,7 +176,7 @@ describe("the members of a project", () => {
     await page.getByRole("button", { name: "Make editor" }).click();
     await expect.poll(() => roles(own)).toEqual({ [email]: "admin", "invited@example.test": "editor" });
     // The form is ready for the next, and what was found goes with its address.
-    expect(await page.getByLabel("E-mail address").inputValue()).toBe("");
+    await expect.poll(() => page.getByLabel("E-mail address").inputValue()).toBe("");
     expect(await give.count()).toBe(0);
     await page.getByLabel("E-mail address").fill("invited@example.test");
     await page.getByRole("button", { name: "Find" }).click();
@@ -195,7 +197,7 @@ describe("the members of a project", () => {
     // Who gives the own role up has no more to set.
     await page.getByRole("button", { name: `Take away the role of ${email}` }).click();
     await page.getByRole("region", { name: "Sessions" }).waitFor();
-    expect(await tabs.count()).toBe(0);
+    await expect.poll(() => tabs.count()).toBe(0);
     await context.close();
   });
 
@@ -250,7 +252,7 @@ describe("keys", () => {
       const key = await page.getByRole("dialog").locator("code").innerText();
       expect(key).toMatch(/^mr_pub_/);
       await page.getByRole("button", { name: "Done" }).click();
-      expect(await page.getByText(key).count()).toBe(0);
+      await page.getByText(key).waitFor({ state: "detached" });
       const kept = (await tenant.secret.get("/v2/api-keys?page_size=200")).body.data.find(
         (each: { name: string }) => each.name === name,
       );

@@ -149,7 +149,7 @@ describe("a form", () => {
     await file.setInputFiles({ ...named, buffer: content });
     await text(page, "40 KiB");
     await page.getByRole("button", { name: "Remove" }).click();
-    expect(await file.inputValue()).toBe("");
+    await expect.poll(() => file.inputValue()).toBe("");
     await page.getByRole("button", { name: "Approve" }).click();
     await text(page, "must be given");
     await file.setInputFiles({ ...named, buffer: content });

@@ -21,7 +21,7 @@ describe("the focus", () => {
     expect(await page.getByLabel("Name").inputValue()).toBe("typed at once");
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await focused(page)).toMatch(/^BUTTON\s+Make a key/);
+    await expect.poll(() => focused(page)).toMatch(/^BUTTON\s+Make a key/);
     await page.keyboard.press("/");
     await page.getByRole("dialog", { name: "Go to" }).waitFor();
     await page.keyboard.type("settings");
@@ -39,13 +39,14 @@ describe("the focus", () => {
     await expect.poll(() => focused(page)).toBe("H1 Access");
     await page.locator(".visually-hidden[role=status]").getByText("Access").waitFor({ state: "attached" });
     await page.getByRole("link", { name: /^Inbox/ }).click();
-    const row = page.locator("[data-row]");
-    await row.waitFor();
+    // The page before has rows too, and this one begins at its head.
+    await page.getByRole("navigation", { name: "Open pauses" }).locator("[data-row]").waitFor();
+    await expect.poll(() => focused(page)).toBe("H1 Inbox");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
     await page.waitForURL(address(tenant, `/inbox/${pause_id}`));
     await page.getByLabel("Amount").waitFor();
-    expect(await page.evaluate("document.activeElement?.hasAttribute('data-row')")).toBe(true);
+    await expect.poll(() => page.evaluate("document.activeElement?.hasAttribute('data-row')")).toBe(true);
     await context.close();
   });
 });
@@ -66,6 +67,7 @@ describe("j and k", () => {
     const rows = page.locator("#content [data-row]");
     await expect.poll(() => page.getByRole("region", { name: "Stuck runs" }).locator("tbody tr").count()).toBe(2);
     await page.getByRole("region", { name: "Queues", exact: true }).waitFor();
+    await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
     const names = await rows.allInnerTexts();
     expect(names.length).toBeGreaterThan(4);
     for (const [at] of names.entries()) {

@@ -59,7 +59,7 @@ describe("a list that changes while it is looked at", () => {
     await expect.poll(() => rows.count()).toBe(48);
     await expect.poll(() => hasFocus(rows.first())).toBe(true);
     expect(await top(rows.first())).toBeGreaterThan(0);
-    expect(await page.getByText(/newer runs/).count()).toBe(0);
+    await expect.poll(() => page.getByText(/newer runs/).count()).toBe(0);
     await context.close();
   });
 

@@ -16,7 +16,7 @@ describe("by http and another name than localhost, where browsers give pages les
     await page.getByRole("button", { name: "Copy link" }).click();
     const copied = page.getByRole("textbox", { name: "link to this pause, to be copied with Ctrl C" });
     expect(await copied.inputValue()).toBe(`${url}/console/inbox/${pause_id}`);
-    expect(await page.evaluate("getSelection().toString()")).toBe(`${url}/console/inbox/${pause_id}`);
+    await expect.poll(() => page.evaluate("getSelection().toString()")).toBe(`${url}/console/inbox/${pause_id}`);
     await page.getByLabel("Amount").fill("5");
     await copied.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Approve" }).click();

@@ -139,7 +139,7 @@ describe("the API reference", () => {
     }
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByTitle("Copy Python snippet").click();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(await code.textContent());
+    await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(await code.textContent());
     await page.getByRole("button", { name: "Send" }).click();
     await answer(page).getByText("200 OK").waitFor();
     await answer(page).getByText('"out-0": "from the reference"').waitFor();

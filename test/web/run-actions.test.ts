@@ -3,7 +3,7 @@ import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
 import { echo, slow } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
-import { signedIn, text } from "./support/console.ts";
+import { signedIn, text, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
@@ -34,15 +34,17 @@ describe("a run under way", () => {
         ["in-0>agent-0", "agent-0>out-0"],
       ),
     );
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
+    // What it writes takes some seconds: a browser may take as long to begin.
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "Write" } });
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run.run_id}?node=agent-0`);
+    await visit(page, `/runs/${run.run_id}?node=agent-0`);
     await text(page, "Being written");
     const written = page.locator(".written");
     const first = (await written.innerText()).length;
     await expect.poll(async () => (await written.innerText()).length).toBeGreaterThan(first);
     await page.locator("dl").getByText("Completed").first().waitFor();
     await page.getByRole("region", { name: "Details" }).getByText("word11").first().waitFor();
-    expect(await page.getByText("Being written").count()).toBe(0);
+    await expect.poll(() => page.getByText("Being written").count()).toBe(0);
     await context.close();
   });
 
@@ -55,10 +57,13 @@ describe("a run under way", () => {
     const dialog = page.getByRole("dialog", { name: "Cancel the run" });
     await dialog.getByLabel("Reason").fill("Isn't needed");
     await dialog.getByRole("button", { name: "Copy as curl" }).click();
-    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
-      `curl -X POST '${tenant.target.url}/v2/runs/${run.run_id}/cancel' -H "Authorization: Bearer $MILLRACE_KEY" ` +
-        `-H "Content-Type: application/json" -d '{"mode":"graceful","reason":"Isn'\\''t needed"}'`,
-    );
+    const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
+    await expect
+      .poll(copied)
+      .toBe(
+        `curl -X POST '${tenant.target.url}/v2/runs/${run.run_id}/cancel' -H "Authorization: Bearer $MILLRACE_KEY" ` +
+          `-H "Content-Type: application/json" -d '{"mode":"graceful","reason":"Isn'\\''t needed"}'`,
+      );
     await dialog.getByRole("button", { name: "Cancel the run" }).click();
     await dialog.waitFor({ state: "detached" });
     await page.locator("dl").getByText("Cancelled").first().waitFor();
@@ -95,7 +100,9 @@ describe("the list of runs", () => {
     );
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy as curl" }).click();
-    const command = await page.evaluate<string>("navigator.clipboard.readText()");
+    const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
+    await expect.poll(copied).toMatch(/^curl '/);
+    const command = await copied();
     const [, url = ""] = /^curl '([^']+)' -H "Authorization: Bearer \$MILLRACE_KEY"$/.exec(command) ?? [];
     const answer = await tenant.secret.get(url.slice(tenant.target.url.length));
     expect(answer.body.data).toHaveLength(1);

@@ -48,7 +48,7 @@ it("compares two runs node by node, with the differences of values alone", async
   await page.getByRole("group", { name: "Differences of output of letter" }).getByText("Dear Grace,").waitFor();
   expect(await nodes.getByText("same", { exact: true }).count()).toBe(0);
   await page.getByLabel("Show equal nodes too").check();
-  expect(await nodes.locator("details").count()).toBe(4);
+  await expect.poll(() => nodes.locator("details").count()).toBe(4);
   expect(await violations(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 800 });
   expect(await overflow(page)).toBeLessThanOrEqual(0);

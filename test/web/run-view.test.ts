@@ -56,18 +56,20 @@ describe("the timeline", () => {
     const row = rowOf(page, /^http-0\b.*Completed.*3 attempts/);
     const bars = row.locator(".timeline-bar");
     await row.waitFor();
-    const titles = await bars.evaluateAll((all) => all.map((bar) => bar.getAttribute("title") ?? ""));
-    expect(titles.map((title) => title.replace(/, .*$/, ""))).toEqual([
-      "Attempt 1: http_status",
-      "Waits for the next attempt",
-      "Attempt 2: http_status",
-      "Waits for the next attempt",
-      "Attempt 3",
-    ]);
+    const titles = () => bars.evaluateAll((all) => all.map((bar) => bar.getAttribute("title")?.replace(/, .*$/, "")));
+    await expect
+      .poll(titles)
+      .toEqual([
+        "Attempt 1: http_status",
+        "Waits for the next attempt",
+        "Attempt 2: http_status",
+        "Waits for the next attempt",
+        "Attempt 3",
+      ]);
     await row.click();
     const attempts = page.getByRole("list", { name: "Attempts" });
     await attempts.getByText("went well").waitFor();
-    expect(await attempts.getByText("http_status", { exact: true }).count()).toBe(2);
+    await expect.poll(() => attempts.getByText("http_status", { exact: true }).count()).toBe(2);
 
     // What was at the beginning is out of sight, until all of it is shown again, by keyboard.
     const early = rowOf(page, /^in-0\b/).locator(".timeline-bar");
@@ -96,7 +98,7 @@ describe("the timeline", () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     await page.getByRole("group", { name: /map-0, map: Completed, 1,000 \/ 1,000/ }).waitFor();
     const rows = timeline(page).locator(".timeline-row");
-    expect(await rows.count()).toBe(3);
+    await expect.poll(() => rows.count()).toBe(3);
     await timeline(page).getByRole("button", { name: "What is inside map-0" }).click();
     await rowOf(page, /^item 5\b/).waitFor();
     expect(await rows.count()).toBeLessThan(60);
@@ -222,8 +224,7 @@ describe("what is inside", () => {
       .getByRole("group", { name: /^approval-0, approval: Paused/ })
       .waitFor();
     // One stream a tab: that of what is looked at.
-    await expect.poll(() => streams.length).toBe(1);
-    expect(streams[0]).not.toBe(`/v2/runs/${body.run_id}`);
+    await expect.poll(() => [streams.length, streams[0] === `/v2/runs/${body.run_id}`]).toEqual([1, false]);
     await rowOf(page, /^approval-0\b/).click();
     const { pause_id } = paused.pauses[0];
     await tenant.secret.post(`/v2/runs/${body.run_id}/resume`, { pause_id, action: "approve" });
@@ -295,9 +296,9 @@ describe("a model with tools", () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Start as curl" }).click();
-    const copied = (await page.evaluate("navigator.clipboard.readText()")) as string;
-    expect(copied).toContain(`-d '{"project_id":`);
-    expect(copied).toContain(`"in-0":"it'\\''s $HOME"`);
+    const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
+    await expect.poll(copied).toContain(`-d '{"project_id":`);
+    expect(await copied()).toContain(`"in-0":"it'\\''s $HOME"`);
     await context.close();
   });
 });

@@ -123,7 +123,7 @@ describe("a webhook", () => {
     for (const [changed, findings, because] of cases) {
       await check(changed);
       await expect.poll(() => said.locator(".notice strong").allInnerTexts()).toEqual(findings);
-      expect(await said.innerText()).toMatch(because);
+      await expect.poll(() => said.innerText()).toMatch(because);
     }
     expect(await violations(page)).toEqual([]);
     // Somebody looks at it an hour after it came, by the clock of the browser.
