@@ -121,6 +121,8 @@ async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (view === "not_found" && ageMs(run) < deps.stuckAfterMs / 2) return;
   if (view === "completed") return recover(deps, run);
   if (view === "not_found") return goOn(deps, run);
+  // What an earlier, lost workflow of its parent had started is ended so, and started again by the parent.
+  if (view === "terminated" && !run.cancel_requested && (await isStartedByParent(deps, run))) return;
   await settle(deps, run, view);
 }
 
@@ -207,6 +209,16 @@ const MAX_RESTARTS = 3;
 /** Children of a run that goes on are started again by it: how long they wait for that (ms). */
 const PARENT_STARTS_WITHIN_MS = 600_000;
 
+/** Whether the run is a sub-flow of a run that has gone on from its record, not long ago, and will start it again. */
+async function isStartedByParent({ db }: SweeperDeps, { org_id, run_type, parent_run_id }: RunRow): Promise<boolean> {
+  if (run_type !== "sub_workflow" || parent_run_id === null) return false;
+  return db.org(org_id, async (connection) => {
+    const parent = await getRun(connection, parent_run_id);
+    const since = await sinceRestart(connection, parent_run_id);
+    return parent !== null && !isTerminal(parent.state) && since !== null && since < PARENT_STARTS_WITHIN_MS;
+  });
+}
+
 /** The workflow is lost, with Temporal's database or by somebody: the run goes on from its record in another one. */
 async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
   const { db, onSwept, starter } = deps;
@@ -216,8 +228,7 @@ async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
     const parent = await db.system((connection) => getRun(connection, parent_run_id));
     if (!parent || isTerminal(parent.state)) return settle(deps, run, "cancelled");
     if ((await starter.look(parent_run_id)).view === "not_found") return;
-    const since = await db.org(org_id, (connection) => sinceRestart(connection, parent_run_id));
-    if (since !== null && since < PARENT_STARTS_WITHIN_MS) return;
+    if (await isStartedByParent(deps, run)) return;
     return settle(deps, run, "not_found");
   }
   const found = await deps.plans.find(run);
