@@ -79,6 +79,7 @@ it("a running run says which node it retries, why, and when again; the list find
   const waiting = await waitingFor();
   expect(waiting).toEqual({
     node: "http-0",
+    node_name: null,
     path: "http-0",
     reason: expect.stringMatching(/^http_status: .*503/) as string,
     since: expect.any(String) as string,

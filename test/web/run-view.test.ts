@@ -149,6 +149,35 @@ describe("nodes with names", () => {
     await context.close();
   });
 
+  it("are named in lists, in the inbox, and where one goes on", async () => {
+    const nodes = [
+      { id: "in-0", type: "input", name: "Customer" },
+      { id: "guard-0", type: "guard", name: "Known?", config: { check: 'nodes["in-0"] != "nobody"', message: "no" } },
+      { id: "approval-0", type: "approval", name: "Ask a person", config: { message: "Go on?" } },
+      output,
+    ];
+    const edges = ["in-0>guard-0", "guard-0>approval-0", "approval-0:approve>out-0", "approval-0:reject>out-0"];
+    const project_id = await tenant.deploy(flow(nodes, edges));
+    const start = async (customer: string): Promise<string> =>
+      (await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": customer } })).body.run_id;
+    const [failed, asked] = [await start("nobody"), await start("Ada")];
+    await tenant.until(failed, "FAILED");
+    const { pauses } = await tenant.until(asked, "PAUSED");
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${project_id}`);
+    await page.getByRole("row", { name: "Known? guard-0: no" }).waitFor();
+    await visit(page, `/inbox/${pauses[0].pause_id}`);
+    await page.getByText(/^Asked .* at Ask a person approval-0$/).waitFor();
+    await visit(page, `/runs/${failed}?node=guard-0`);
+    await page.getByRole("button", { name: "Go on from this node…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByText("Taken over: Customer (in-0)").waitFor();
+    await dialog.getByText("Runs again: Known? (guard-0), Ask a person (approval-0), out-0").waitFor();
+    await dialog.getByLabel("Customer (in-0)").fill("Ada");
+    await dialog.getByLabel("Customer (in-0), changed").waitFor();
+    await tenant.secret.post(`/v2/runs/${asked}/cancel`, {});
+    await context.close();
+  });
+
   it("are named where one is retried", async () => {
     target.on("/never", (_, response) => {
       response.statusCode = 503;

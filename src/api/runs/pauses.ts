@@ -7,6 +7,7 @@ import type { Person } from "../../domain/runs/assignees.ts";
 import { findPerson, personOf } from "../../services/accounts/people.ts";
 import { mayAnswer } from "../../services/runs/assignees.ts";
 import type { Db } from "../../stores/db.ts";
+import { readNodeNames } from "../../stores/runs/node-names.ts";
 import { findPause, listOrganisationPauses } from "../../stores/runs/pause-lists.ts";
 import type { ListedPauseRow } from "../../stores/runs/pause-lists.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -20,6 +21,7 @@ const listedPauseSchema = pauseSchema
   .extend({
     run_id: z.uuid().describe("The run to answer: `POST /v2/runs/{run_id}/resume` with this `pause_id`."),
     project_id: z.uuid(),
+    node_name: z.string().nullable().describe("What the flow calls the node; null where it has no name."),
     may_answer: z
       .boolean()
       .describe("Whether the caller may answer it now: it waits, they are asked, and have not answered yet."),
@@ -65,7 +67,10 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
         const { status, project_id, assignee, may_answer } = query;
         const { me, whose } = await db.org(org_id, async (connection) => {
           const caller = await personOf(connection, principal);
-          return { me: caller, whose: assignee === undefined ? undefined : await named(connection, assignee, caller) };
+          return {
+            me: caller,
+            whose: assignee === undefined ? undefined : await assigned(connection, assignee, caller),
+          };
         });
         // Nobody of this id, and a caller who may answer nothing, have no pauses.
         const isEmpty = whose === null || (may_answer && !roleAllows(highestRole(principal), "editor"));
@@ -82,7 +87,9 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
           query,
           filters: { status, project_id, assignee: assignee === "me" ? me?.user_id : assignee, may_answer },
           fetch: (keyset) =>
-            isEmpty ? Promise.resolve([]) : reads.org(org_id, (each) => listOrganisationPauses(each, filter, keyset)),
+            isEmpty
+              ? Promise.resolve([])
+              : reads.org(org_id, async (each) => named(each, await listOrganisationPauses(each, filter, keyset))),
           idOf: (pause) => pause.pause_id,
           present: (pause) => present(pause, principal, me),
         });
@@ -99,10 +106,11 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
       success: { 200: { description: "The pause.", schema: listedPauseSchema } },
       async handler({ params: { pause_id }, principal }) {
         const { org_id } = principal;
-        const { pause, me } = await db.org(org_id, async (connection) => ({
-          pause: await findPause(connection, pause_id),
-          me: await personOf(connection, principal),
-        }));
+        const { pause, me } = await db.org(org_id, async (connection) => {
+          const found = await findPause(connection, pause_id);
+          const [pause] = found ? await named(connection, [found]) : [];
+          return { pause, me: await personOf(connection, principal) };
+        });
         if (!pause) throw notFound("pause");
         return { status: 200, body: present(pause, principal, me) };
       },
@@ -111,7 +119,7 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
 }
 
 /** The user that a filter names; null where there is no such user. Throws 422 for an API key's "me". */
-async function named(db: Db, assignee: string, me: Person | null): Promise<Person | null> {
+async function assigned(db: Db, assignee: string, me: Person | null): Promise<Person | null> {
   if (assignee === "me") {
     if (me === null) throw invalid(["query", "assignee"], "An API key is no user: name one by its id");
     return me;
@@ -119,8 +127,16 @@ async function named(db: Db, assignee: string, me: Person | null): Promise<Perso
   return findPerson(db, assignee);
 }
 
-function present(pause: ListedPauseRow, principal: Principal, me: Person | null): z.infer<typeof listedPauseSchema> {
-  const { run_id, project_id, resolution } = pause;
+type NamedPause = ListedPauseRow & { readonly node_name: string | null };
+
+/** Adds what the flows call the nodes. */
+async function named(db: Db, pauses: readonly ListedPauseRow[]): Promise<NamedPause[]> {
+  const nameOf = await readNodeNames(db, pauses);
+  return pauses.map((pause) => ({ ...pause, node_name: nameOf(pause) }));
+}
+
+function present(pause: NamedPause, principal: Principal, me: Person | null): z.infer<typeof listedPauseSchema> {
+  const { run_id, project_id, node_name, resolution } = pause;
   const presented = resolution && {
     action: resolution.action,
     by: resolution.by,
@@ -129,5 +145,5 @@ function present(pause: ListedPauseRow, principal: Principal, me: Person | null)
   };
   const there = asIn(principal, project_id);
   const may_answer = mayAnswer(pause, there, me && { ...me, role: there.role });
-  return { ...presentPause(pause), run_id, project_id, may_answer, resolution: presented };
+  return { ...presentPause(pause), run_id, project_id, node_name, may_answer, resolution: presented };
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { Json } from "../../domain/json.ts";
 import { RAN_BY_TYPES, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
+import type { NodeNameOf } from "../../stores/runs/node-names.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RetryingNode } from "../../stores/runs/retrying-nodes.ts";
 import { RUN_EVENT_TYPES } from "../../stores/runs/run-events.ts";
@@ -25,9 +26,14 @@ const values = z.record(z.string(), z.unknown()).meta({
     'By node id. A value too long for this place is `{"$truncated": true, "size": <bytes of JSON>, "preview": "..."}`.',
 });
 
+const nodeName = z.string().nullable().describe("What the flow calls the node; null where it has no name.");
+
+const runFailureSchema = runErrorSchema.extend({ node_name: nodeName }).meta({ id: "RunFailure" });
+
 const waitingForSchema = z
   .object({
     node: z.string().describe("The node's id."),
+    node_name: nodeName,
     path: z.string().describe("`http-0`, or `map-0[3]/http-0` inside an iteration."),
     reason: z.string().describe("Why the last attempt failed, or that another one is under way."),
     since: z.iso.datetime().nullable().describe("When the first attempt began."),
@@ -44,7 +50,7 @@ export const runSchema = z
     state_reason: z.string().nullable(),
     inputs: values,
     outputs: values.nullable(),
-    error: runErrorSchema.nullable(),
+    error: runFailureSchema.nullable(),
     pauses: z.array(pauseSchema),
     waiting_for: waitingForSchema
       .nullable()
@@ -99,9 +105,12 @@ export interface PresentableRun {
   readonly outputs: Readonly<Record<string, Json>> | null;
   readonly pauses: readonly PauseRow[];
   readonly retrying: RetryingNode | null;
+  readonly nameOf: NodeNameOf;
 }
 
-export function presentRun({ row, inputs, outputs, pauses, retrying }: PresentableRun): RunView {
+export function presentRun({ row, inputs, outputs, pauses, retrying, nameOf }: PresentableRun): RunView {
+  const nameAt = (path: string | null): string | null => (path === null ? null : nameOf({ ...row, path }));
+  const error = presentRunError(row.error);
   return {
     run_id: row.run_id,
     project_id: row.project_id,
@@ -110,9 +119,9 @@ export function presentRun({ row, inputs, outputs, pauses, retrying }: Presentab
     state_reason: row.state_reason,
     inputs,
     outputs,
-    error: presentRunError(row.error),
+    error: error && { ...error, node_name: nameAt(error.path) },
     pauses: pauses.map(presentPause),
-    waiting_for: retrying && presentWaiting(retrying),
+    waiting_for: retrying && { ...presentWaiting(retrying), node_name: nameAt(retrying.path) },
     progress_data: presentProgress(row),
     run_type: row.run_type,
     ran_by_type: row.ran_by_type,
@@ -139,7 +148,7 @@ export function presentRun({ row, inputs, outputs, pauses, retrying }: Presentab
   };
 }
 
-function presentWaiting(node: RetryingNode): z.infer<typeof waitingForSchema> {
+function presentWaiting(node: RetryingNode): Omit<z.infer<typeof waitingForSchema>, "node_name"> {
   return {
     node: node.node_id,
     path: node.path,

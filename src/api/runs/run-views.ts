@@ -2,6 +2,8 @@ import type { Json } from "../../domain/json.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database } from "../../stores/db.ts";
+import { readNodeNames } from "../../stores/runs/node-names.ts";
+import type { NodeNameOf } from "../../stores/runs/node-names.ts";
 import { outputsSoFar } from "../../stores/runs/node-runs.ts";
 import { listPauses } from "../../stores/runs/pauses.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
@@ -29,7 +31,23 @@ export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunVi
     shortValues(blobs, row.inputs),
     row.outputs && fullValues(blobs, row.outputs),
   ]);
-  return presentRun({ row, inputs, outputs, pauses, retrying: retrying.get(row.run_id) ?? null });
+  const nameOf = await nodeNames(db, row.org_id, [row], retrying);
+  return presentRun({ row, inputs, outputs, pauses, retrying: retrying.get(row.run_id) ?? null, nameOf });
+}
+
+/** What flows call the nodes that failed in these runs or are retried. Without one there is no query. */
+async function nodeNames(
+  db: Pick<Database, "org">,
+  orgId: string,
+  rows: ReadonlyArray<Omit<RunListRow, "inputs" | "outputs">>,
+  retrying: ReadonlyMap<string, RetryingNode>,
+): Promise<NodeNameOf> {
+  const places = rows.flatMap(({ run_id, project_id, flow_version, error }) =>
+    [error?.path, retrying.get(run_id)?.path]
+      .filter((path) => path != null)
+      .map((path) => ({ project_id, flow_version, path })),
+  );
+  return places.length === 0 ? () => null : db.org(orgId, (client) => readNodeNames(client, places));
 }
 
 /** The retrying nodes of the running ones among these runs, by run. Without a running one there is no query. */
@@ -53,6 +71,7 @@ export interface ListedRun {
   readonly row: RunListRow;
   readonly pauses: readonly PauseRow[];
   readonly retrying: RetryingNode | null;
+  readonly nameOf: NodeNameOf;
 }
 
 /** Adds to rows of a list what their views need. */
@@ -66,10 +85,12 @@ export async function withDetails(
   const byRun = new Map<string, PauseRow[]>(ids.map((id) => [id, []]));
   for (const pause of pauses) byRun.get(pause.shown_in_run)?.push(pause);
   const retrying = await retryingNodes(db, orgId, rows);
+  const nameOf = await nodeNames(db, orgId, rows, retrying);
   return rows.map((row) => ({
     row,
     pauses: byRun.get(row.run_id) ?? [],
     retrying: retrying.get(row.run_id) ?? null,
+    nameOf,
   }));
 }
 

@@ -18,10 +18,10 @@ export interface PauseFilter {
   readonly answerable?: { readonly by: string; readonly person: Person | null } | undefined;
 }
 
-/** A pause with the project of its run. */
-export type ListedPauseRow = PauseRow & { readonly project_id: string };
+/** A pause with the flow of its run. */
+export type ListedPauseRow = PauseRow & { readonly project_id: string; readonly flow_version: number };
 
-const COLUMNS = "p.*, r.project_id";
+const COLUMNS = "p.*, r.project_id, r.flow_version";
 
 /** A page of an organisation's pauses, in the order they were opened. A pause is open while its run has not ended. */
 export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: Keyset): Promise<ListedPauseRow[]> {

@@ -118,7 +118,7 @@ it("says what helps against an error, at the node and at the run", async () => {
   const run_id = await ended(failing(), { "in-0": "bad" });
   const { error } = (await nodeAt(run_id, "guard-0")).body;
   expect(error).toMatchObject({ code: "guard_failed", hint: expect.stringContaining("inputs that its guard checks") });
-  expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.error).toEqual(error);
+  expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.error).toEqual({ ...error, node_name: null });
 });
 
 it("is a 404 for a node that is not there, and for another organisation", async () => {

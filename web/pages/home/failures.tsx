@@ -6,6 +6,7 @@ import { failuresOptions, hoursAgo } from "../../api/system.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
 import { ListChanges } from "../../parts/list-changes.tsx";
+import { NodeName } from "../../parts/node-name.tsx";
 import { useProjectName } from "../project-names.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -42,6 +43,11 @@ export function Failures({ hours }: { readonly hours: number }): JSX.Element {
               </span>
               {fault && (
                 <span className="wrap">
+                  {fault.path !== null && (
+                    <>
+                      <NodeName name={fault.node_name} path={fault.path} />:{" "}
+                    </>
+                  )}
                   <strong>{fault.code}</strong> {fault.message}
                   {fault.hint !== null && <span className="hint">What helps: {fault.hint}</span>}
                 </span>

@@ -13,6 +13,7 @@ import { CopyButton, CopyCurl, shortId } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";
 import { Field } from "../../parts/field.tsx";
 import { Markdown } from "../../parts/markdown/markdown.tsx";
+import { NodeName } from "../../parts/node-name.tsx";
 import { SchemaForm } from "../../parts/schema-form/schema-form.tsx";
 import { unreadable } from "../../parts/schema-form/controls.tsx";
 import { completed, initialData, pathKey } from "../../parts/schema-form/schema.ts";
@@ -49,7 +50,7 @@ export function PauseView({ pauseId }: { readonly pauseId: string }): JSX.Elemen
       </div>
       <Markdown text={pause.message} hasTitle />
       <p className="muted">
-        Asked <Time at={pause.created_at} /> at <code>{pause.path}</code>
+        Asked <Time at={pause.created_at} /> at <NodeName name={pause.node_name} path={pause.path} />
         {pause.expires_at !== null && pause.status === "waiting" && (
           <>
             {" "}

@@ -4,10 +4,12 @@ import type { NodeRun, RunWithNodes } from "../../api/runs.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { differences } from "../../parts/diff/differences.ts";
 import { Icon } from "../../parts/icons.tsx";
+import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed } from "../../parts/time.tsx";
-import { NodeName, useNodeNames } from "./node-names.tsx";
+import { nameAt } from "./flow-shape.ts";
 import type { NodeNames } from "./flow-shape.ts";
+import { useNodeNames } from "./node-names.tsx";
 
 /** Nodes listed at once. */
 const ROWS = 100;
@@ -100,7 +102,7 @@ function Node({
       <summary className="compare-row">
         <span className="compare-name">
           <Icon name="chevron" className={open ? "chevron-open" : ""} />
-          <NodeName names={names} path={path} />
+          <NodeName name={nameAt(names, path)} path={path} />
         </span>
         <Side node={before} />
         <Side node={after} />

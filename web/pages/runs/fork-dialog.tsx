@@ -12,7 +12,7 @@ import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Failure } from "../../parts/states.tsx";
-import { InputsForm, useEditedInputs } from "./inputs-form.tsx";
+import { InputsForm, called, useEditedInputs } from "./inputs-form.tsx";
 import { flowShape } from "./flow-shape.ts";
 import type { FlowShape } from "./flow-shape.ts";
 
@@ -75,9 +75,9 @@ export function ForkDialog({
             <select className="input" value={point} onChange={(event) => setPoint(event.target.value)} {...control}>
               {mayContinue && <option value={FAILED}>What had not finished</option>}
               {!isKnown && <option value={point}>{point} (not in this version)</option>}
-              {flow.nodes.map(({ id, name }) => (
+              {flow.nodes.map(({ id }) => (
                 <option key={id} value={id}>
-                  {name === undefined || name === id ? id : `${name} (${id})`}
+                  {calledIn(flow)(id)}
                 </option>
               ))}
             </select>
@@ -164,25 +164,31 @@ function Plan({
   return (
     <div className="stack-tight small">
       <p>
-        <strong>Runs again:</strong> {listed(again)}
+        <strong>Runs again:</strong> {listed(again.map(calledIn(flow)))}
       </p>
       <p>
-        <strong>Taken over:</strong> {listed([...kept])}
+        <strong>Taken over:</strong> {listed([...kept].map(calledIn(flow)))}
       </p>
       {stale.length > 0 && (
         <p className="notice notice-warn">
-          Some of what is taken over has read {stale.join(", ")} and keeps what it made of the earlier value. Go on from
-          an earlier node to have it run again.
+          Some of what is taken over has read {stale.map(calledIn(flow)).join(", ")} and keeps what it made of the
+          earlier value. Go on from an earlier node to have it run again.
         </p>
       )}
     </div>
   );
 }
 
-function listed(ids: readonly string[]): string {
-  if (ids.length === 0) return "nothing";
-  const more = ids.length - NAMED;
-  return ids.slice(0, NAMED).join(", ") + (more > 0 ? ` and ${more.toLocaleString()} more` : "");
+/** What a flow calls its nodes, in a text: the name, and the id as second. */
+function calledIn({ nodes }: FlowShape): (id: string) => string {
+  const names = new Map(nodes.map(({ id, name }) => [id, name]));
+  return (id) => called(id, names.get(id));
+}
+
+function listed(nodes: readonly string[]): string {
+  if (nodes.length === 0) return "nothing";
+  const more = nodes.length - NAMED;
+  return nodes.slice(0, NAMED).join(", ") + (more > 0 ? ` and ${more.toLocaleString()} more` : "");
 }
 
 /** As the service does it: all that had ended, but the point itself, what comes after it, and inputs given anew. */

@@ -7,6 +7,8 @@ import { Field } from "../../parts/field.tsx";
 
 interface InputField {
   readonly id: string;
+  /** What the flow calls it, with the id. */
+  readonly label: string;
   readonly hint: string | undefined;
   /** What the run was given; undefined where that was nothing. */
   readonly given: unknown;
@@ -27,13 +29,16 @@ export interface EditedInputs {
 export function useEditedInputs(run: Run, version: number): EditedInputs {
   const { data: io } = useQuery(flowInputsOptions(run.project_id, version));
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
-  const properties = (io?.inputs["properties"] ?? {}) as Record<string, { type?: unknown; description?: string }>;
+  const properties = (io?.inputs["properties"] ?? {}) as Record<
+    string,
+    { type?: unknown; title?: string; description?: string }
+  >;
   const ids = [...new Set([...Object.keys(properties), ...Object.keys(run.inputs)])];
   const fields = ids.map((id): InputField => {
     const given = run.inputs[id];
-    const { type, description } = properties[id] ?? {};
+    const { type, title, description } = properties[id] ?? {};
     const isText = given === undefined || given === null ? type === undefined || type === "string" : isPlain(given);
-    return { id, given, isText, hint: description };
+    return { id, label: called(id, title), given, isText, hint: description };
   });
   const faults: Record<string, string> = {};
   const changed: Record<string, unknown> = {};
@@ -55,6 +60,10 @@ export function useEditedInputs(run: Run, version: number): EditedInputs {
   };
 }
 
+/** A node in a text: its name, and the id as second. */
+export const called = (id: string, name: string | undefined): string =>
+  name === undefined || name === "" || name === id ? id : `${name} (${id})`;
+
 const isPlain = (value: unknown): boolean => typeof value === "string";
 
 /** Whether the API has shortened a value: it is not known here. */
@@ -75,7 +84,7 @@ export function InputsForm({ inputs }: { readonly inputs: EditedInputs }): JSX.E
     <fieldset className="stack-tight">
       <legend>Inputs</legend>
       {fields.map((field) => {
-        const { id, given, isText, hint } = field;
+        const { id, label, given, isText, hint } = field;
         const text = texts[id] ?? shownText(field);
         const isNew = texts[id] !== undefined && texts[id] !== shownText(field);
         const kept =
@@ -84,7 +93,7 @@ export function InputsForm({ inputs }: { readonly inputs: EditedInputs }): JSX.E
         return (
           <Field
             key={id}
-            label={isNew ? `${id} (changed)` : id}
+            label={isNew ? `${label}, changed` : label}
             {...(hint !== undefined && { hint })}
             errors={fault === undefined ? [] : [fault]}
           >

@@ -23,7 +23,9 @@ import { Conversation, Messages, messagesOf } from "./node-conversation.tsx";
 import { Hint } from "./run-summary.tsx";
 import type { NodeValue } from "../../api/node-values.ts";
 import type { TreeNode } from "./node-tree.ts";
+import { nameAt } from "./flow-shape.ts";
 import type { FlowShape } from "./flow-shape.ts";
+import { useNodeNames } from "./node-names.tsx";
 
 /** Of a node that has not ended, null is no value: nothing is recorded yet. */
 const OPEN_STATES: readonly string[] = ["PENDING", "RUNNING", "RETRYING", "PAUSED"];
@@ -227,12 +229,13 @@ function GoOn({
 }): JSX.Element | null {
   const may = useMay("editor", run.project_id);
   const [open, setOpen] = useState(false);
+  const names = useNodeNames(run);
   if (!may || !isTerminal(run.state) || node.state === "SKIPPED") return null;
   const top = node.path.replace(/[[/].*$/s, "");
   return (
     <>
       <button type="button" className="button" onClick={() => setOpen(true)}>
-        <Icon name="fork" /> Go on from {top === node.path ? "this node" : top}…
+        <Icon name="fork" /> Go on from {top === node.path ? "this node" : (nameAt(names, top) ?? top)}…
       </button>
       {open && <ForkDialog run={run} nodes={nodes} from={top} onClose={() => setOpen(false)} />}
     </>

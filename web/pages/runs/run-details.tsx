@@ -2,11 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { forksOptions, isTerminal } from "../../api/runs.ts";
-import type { RunWithNodes } from "../../api/runs.ts";
+import type { Run, RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton, Id, shortId } from "../../parts/copy.tsx";
+import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
 import { useProjectName } from "../project-names.ts";
+import { nameAt } from "./flow-shape.ts";
+import { useNodeNames } from "./node-names.tsx";
 import { curlOfRun, curlOfStart } from "./curl.ts";
 import { Value } from "../../parts/value.tsx";
 
@@ -60,7 +63,7 @@ export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element
                 {shortId(resumed.run_id)}
               </Link>
             </Id>
-            {resumed.path !== null && ` at ${resumed.path}`}
+            <At run={run} path={resumed.path} />
           </Fact>
         )}
         <Forks run={run} />
@@ -95,12 +98,24 @@ function Forks({ run }: { readonly run: RunWithNodes }): JSX.Element | null {
                 {shortId(fork.run_id)}
               </Link>
             </Id>
-            {fork.resumed_from?.path != null && `at ${fork.resumed_from.path}`} <Status state={fork.state} />
+            <At run={run} path={fork.resumed_from?.path ?? null} /> <Status state={fork.state} />
           </li>
         ))}
       </ul>
       {data.has_more && <Link to={links.runs({ resumed_from: run.run_id })}>All of them</Link>}
     </Fact>
+  );
+}
+
+/** Where one run goes on from another: what the flow calls that node. */
+function At({ run, path }: { readonly run: Run; readonly path: string | null }): JSX.Element | null {
+  const names = useNodeNames(run);
+  if (path === null) return null;
+  return (
+    <>
+      {" at "}
+      <NodeName name={nameAt(names, path)} path={path} />
+    </>
   );
 }
 

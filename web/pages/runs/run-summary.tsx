@@ -4,9 +4,9 @@ import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Id } from "../../parts/copy.tsx";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
+import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
-import { NodeName, useNodeNames } from "./node-names.tsx";
 
 /** How a run stands, in a line of facts. */
 export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
@@ -43,7 +43,6 @@ export function Trouble({
 }): JSX.Element {
   const open = run.pauses.filter(({ status }) => status === "waiting");
   const { error, waiting_for: waiting } = run;
-  const names = useNodeNames(run);
   return (
     <>
       {error && (
@@ -51,7 +50,7 @@ export function Trouble({
           <span className="wrap">
             {error.path !== null && (
               <>
-                <NodeName names={names} path={error.path} />:{" "}
+                <NodeName name={error.node_name} path={error.path} />:{" "}
               </>
             )}
             <strong>{error.code}</strong> {error.message}
@@ -63,7 +62,7 @@ export function Trouble({
       {waiting && (
         <div className="notice notice-warn">
           <span className="wrap">
-            Retrying <NodeName names={names} path={waiting.path} />: {waiting.reason}
+            Retrying <NodeName name={waiting.node_name} path={waiting.path} />: {waiting.reason}
             {waiting.next_attempt_at !== null && (
               <span className="hint">
                 Next attempt <Time at={waiting.next_attempt_at} isPlanned />.

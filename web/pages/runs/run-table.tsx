@@ -6,6 +6,7 @@ import { useColumns } from "../../parts/columns.tsx";
 import { CopyCurl, shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
+import { NodeName } from "../../parts/node-name.tsx";
 import { useProjectName } from "../project-names.ts";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -97,7 +98,11 @@ function Note({ run }: { readonly run: Run }): JSX.Element | null {
   if (run.error) {
     return (
       <span className="run-error" title={run.error.message}>
-        {run.error.node_id !== null && <code>{run.error.node_id} </code>}
+        {run.error.path !== null && (
+          <>
+            <NodeName name={run.error.node_name} path={run.error.path} />:{" "}
+          </>
+        )}
         {run.error.message}
       </span>
     );
@@ -105,7 +110,8 @@ function Note({ run }: { readonly run: Run }): JSX.Element | null {
   if (run.waiting_for) {
     return (
       <span className="run-error" title={run.waiting_for.reason}>
-        <Icon name="retry" /> <code>{run.waiting_for.path}</code> {run.waiting_for.reason}
+        <Icon name="retry" /> <NodeName name={run.waiting_for.node_name} path={run.waiting_for.path} />:{" "}
+        {run.waiting_for.reason}
       </span>
     );
   }
