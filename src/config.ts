@@ -274,6 +274,9 @@ export const environmentSchema = z.object({
     .describe(
       "Days after its end that a run is kept with its nodes, events and values; from 28 on, removed by the week; unset, for ever",
     ),
+  MILLRACE_ERASURE_QUIET_MS: int(0, 600_000)
+    .default(10_000)
+    .describe("Time without anything more of the user after which an erasure ends; cancelled calls notice within it"),
   MILLRACE_MAX_MONITORS: int(0, 10_000).default(20).describe("Monitors of evals that an organisation may have"),
   MILLRACE_MAX_MONITOR_EVALUATORS: int(1, 50).default(10).describe("Evaluators of a monitor"),
   MILLRACE_MONITOR_RUNS_PER_HOUR: int(1, 100_000)

@@ -16,6 +16,8 @@ const DYNAMIC_CONFIG = [
   // Urgent work goes first, and organisations take turns: see docs/operation.md.
   "matching.useNewMatcher=true",
   "matching.enableFairness=true",
+  // A history that is to be removed waits until the queues have noted how far they are: otherwise for half a minute.
+  ...["transfer", "visibility"].map((queue) => `history.${queue}ProcessorUpdateAckInterval="1s"`),
 ];
 
 // Safe against kill -9, not against power loss; more than twice the throughput of the defaults.

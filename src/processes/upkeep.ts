@@ -59,7 +59,15 @@ export function startUpkeep(
     }),
   );
   keep("erasures", (onError) =>
-    startErasing({ ...runs.sweeping, histories: createHistoryEraser(client, BLOB_KEYS) }, recoveryMs, onError),
+    startErasing(
+      {
+        ...runs.sweeping,
+        histories: createHistoryEraser(client, BLOB_KEYS),
+        quietMs: config.MILLRACE_ERASURE_QUIET_MS,
+      },
+      recoveryMs,
+      onError,
+    ),
   );
   keep("statistics of tables", (onError) => startKeepingStatistics(db, onError));
   keep("knowledge bases", (onError) => startKnowledgeHousekeeping(db, blobs, onError));

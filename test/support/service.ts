@@ -69,6 +69,7 @@ export async function startService(
     MILLRACE_PRIVATE_HOSTS: "loopback",
     // Repairs that take minutes in production should show within a test.
     MILLRACE_SWEEP_INTERVAL_MS: "300",
+    MILLRACE_ERASURE_QUIET_MS: "1000",
     MILLRACE_STUCK_AFTER_MS: "3000",
     MILLRACE_MIN_SCHEDULE_SECONDS: "1",
     MILLRACE_SCHEDULE_CHECK_MS: "1000",

@@ -31,19 +31,21 @@ export interface ErasureRest {
   readonly reason: string;
 }
 
-/** How long nothing may be found before an erasure ends (ms): activities of cancelled runs notice that within this time. */
-const QUIET_MS = 10_000;
-
 /** What stands in settings and filters where the user's id was. */
 export const ERASED = "[erased]";
 
 /**
  * Where a pass goes on after a step. `after`: of the last row of a page that is not the last one; `found`: how much the step has
- * found.
+ * found; `quietMs`: how long nothing may be found before the erasure ends.
  */
 export function nextProgress(
   progress: ErasureProgress,
-  { after, found, now }: { readonly after: string | null; readonly found: number; readonly now: number },
+  {
+    after,
+    found,
+    now,
+    quietMs,
+  }: { readonly after: string | null; readonly found: number; readonly now: number; readonly quietMs: number },
 ): ErasureProgress {
   const seen =
     found > 0
@@ -52,7 +54,7 @@ export function nextProgress(
   if (after !== null) return { ...seen, step: progress.step, after };
   const next = ERASURE_STEPS[ERASURE_STEPS.indexOf(progress.step) + 1] ?? "blobs";
   if (progress.step !== "audit") return { ...seen, step: next, after: null };
-  const isQuiet = seen.found_at === null || now - Date.parse(seen.found_at) >= QUIET_MS;
+  const isQuiet = seen.found_at === null || now - Date.parse(seen.found_at) >= quietMs;
   const again = seen.found || !isQuiet;
   return { step: again ? "runs" : next, after: null, found: false, found_at: seen.found_at };
 }

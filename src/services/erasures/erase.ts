@@ -44,6 +44,8 @@ export interface EraseDeps extends ForceCancelDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly histories: HistoryEraser;
+  /** How long nothing may be found before an erasure ends (ms): activities of cancelled runs notice that within this time. */
+  readonly quietMs: number;
 }
 
 /** What a part of an erasure has come to. */
@@ -77,7 +79,7 @@ export const BLOB_KEYS = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[0-9a-f
 export async function eraseNext(deps: EraseDeps, erasure: OpenErasure): Promise<Erased> {
   const { progress } = erasure;
   const { after, found, waitMs } = await STEPS[progress.step](deps, erasure);
-  const next = nextProgress(progress, { after, found, now: Date.now() });
+  const next = nextProgress(progress, { after, found, now: Date.now(), quietMs: deps.quietMs });
   if (progress.step === "blobs" && after === null) return "end";
   const isRepeated = progress.step === "audit" && next.step === "runs" && !progress.found && found === 0;
   return { progress: next, waitMs: waitMs ?? (isRepeated ? WAIT_MS : 0) };
