@@ -2,7 +2,10 @@ import { Problem } from "../domain/errors.ts";
 import type { Database, Db } from "../stores/db.ts";
 import type { RowAudit } from "./audit/audit.ts";
 
-/** A request that changes some members of a resource: what it does not name stays, whoever changes that at the same time. */
+/**
+ * A request that changes some members of a resource. Members that it does not name stay, even while others change
+ * them.
+ */
 export interface Change<Row, Result> {
   /** Reads the row and keeps it locked until the transaction ends. Throws 404 where there is none. */
   readonly lock: (db: Db) => Promise<Row>;
@@ -14,18 +17,18 @@ export interface Change<Row, Result> {
   readonly audited: RowAudit<Row>;
 }
 
-/** The same, with checks that take too long to be made under a lock. */
+/** The same, for checks that take too long to make under a lock. */
 export interface CheckedChange<Row, Checked, Result> extends Omit<Change<Row, Result>, "write"> {
   /** Reads the row without a lock. Throws 404 where there is none. */
   readonly find: (db: Db) => Promise<Row>;
-  /** What the checks depend on. Where it is another one under the lock, they are made again. */
+  /** The revision that the checks depend on. If it differs once the row is locked, the checks are made again. */
   readonly revisionOf: (row: Row) => number;
   /** Makes the checks, outside of any transaction. */
   readonly prepare: (row: Row) => Promise<Checked>;
   readonly write: (db: Db, row: Row, checked: Checked) => Promise<Result>;
 }
 
-/** Carries out a change in one transaction, and records what it has changed. */
+/** Carries out a change in one transaction, and records it in the audit log. */
 export async function changeLocked<Row, Result>(
   database: Database,
   orgId: string,
@@ -43,7 +46,7 @@ export async function changeLocked<Row, Result>(
 /** Each attempt lets one of the concurrent requests through, so this many may compete. */
 const MAX_ATTEMPTS = 20;
 
-/** Carries out a change whose checks are slow. Throws 503 where others change the resource all the time. */
+/** Carries out a change whose checks are slow. Throws 503 if others keep changing the resource. */
 export async function changeChecked<Row, Checked, Result>(
   database: Database,
   orgId: string,

@@ -27,29 +27,32 @@ import type { Periodic } from "../platform/periodically.ts";
 
 /** Nothing here is urgent: each round is some twenty transactions that mostly find nothing. */
 const MAX_EVERY_MS = 300_000;
-/** Longer than any run may take: until then nothing is called a second time. */
+/** Longer than any run may take. Until then, no action is called a second time. */
 const ACTION_RETENTION_MS = 31 * 24 * 3_600_000;
 /** Retention of jobs on runs (ms). */
 const JOB_RETENTION_MS = 31 * 24 * 3_600_000;
 const BATCH = 1000;
 /** Runs have thousands of rows each. */
 const RUNS_AT_ONCE = 100;
-/** Longer than a reader's break from the stream of a run's events. */
+/** Longer than a client's break from the stream of a run's events. */
 const DELTA_RETENTION_MS = 600_000;
 const SWEEP_EVERY_MS = 86_400_000;
-/** Not the name that it had before there were partitions: processes of then may still claim that, and do not look into them. */
+/**
+ * Partitions came with a new name: a process from before them may still claim the old one, and does not look into
+ * them.
+ */
 const BLOB_SWEEP = "sweep of unreferenced blobs";
 
 export interface HousekeepingOptions {
-  /** How often it is done (ms); every five minutes at least. */
+  /** How often housekeeping runs (ms); at least every five minutes. */
   readonly everyMs: number;
-  /** How long deliveries are kept, and at least that long their events (ms). */
+  /** How long deliveries are kept (ms). Their events are kept at least as long. */
   readonly eventRetentionMs: number;
-  /** How long runs are kept after their end where no policy says less; undefined is for ever. */
+  /** How long runs are kept after their end where no policy says less. Undefined: for ever. */
   readonly runRetentionDays: number | undefined;
-  /** How long entries of the audit log are kept; undefined is for ever. */
+  /** How long entries of the audit log are kept. Undefined: for ever. */
   readonly auditRetentionDays: number | undefined;
-  /** How long what monitors have seen is kept. */
+  /** How long the samples of monitors are kept. */
   readonly monitorRetentionDays: number;
   /** Called after a sweep with the number of blobs that nothing referred to. */
   readonly onSwept: (removed: number) => void;
@@ -57,9 +60,9 @@ export interface HousekeepingOptions {
 }
 
 /**
- * Removes what has had its time: answers kept for Idempotency-Keys, expired tokens and sessions, rate limits' counts, old events, deleted datasets,
- * experiments and monitors, what was shown of ended runs while they ran, old runs,
- * and once a day the blobs that nothing refers to. Any number of processes may do it.
+ * Removes what has expired: answers kept for Idempotency-Keys, tokens, sessions, counts of rate limits, old events,
+ * deleted datasets, experiments and monitors, live texts of ended runs, old runs, and once a day the unreferenced
+ * blobs. Any number of processes may run it.
  */
 export function startHousekeeping(
   db: Database,
@@ -103,7 +106,7 @@ export function startHousekeeping(
       );
       const kept = runRetentionDays ?? null;
       while (await db.system((connection) => makePartition(connection, kept)));
-      // Ahead of the runs: removed with their rows, these would take the longest.
+      // Before the runs: deleting these rows with their runs would take the longest.
       while (await db.system((connection) => dropPartition(connection, kept)));
       await inBatches(() => db.system((connection) => purgeRuns(connection, kept, RUNS_AT_ONCE)), RUNS_AT_ONCE);
       await inBatches(() => db.system((connection) => purgeTurns(connection, kept, BATCH)));
@@ -117,7 +120,10 @@ export function startHousekeeping(
   );
 }
 
-/** Small statements, but as many as there is work: a busy service makes more between two rounds than one batch. */
+/**
+ * Each statement is small, but there are as many as there is work: a busy service makes more than one batch between
+ * two rounds.
+ */
 async function inBatches(purge: () => Promise<number>, batch = BATCH): Promise<void> {
   while ((await purge()) === batch);
 }

@@ -19,7 +19,7 @@ export interface RateLimiter {
   giveBack(key: string): Promise<void>;
   /** Gives all points back. */
   reset(key: string): Promise<void>;
-  /** Keeps the key until the time is over, with no point taken. */
+  /** Remembers the key for the whole period without taking a point. */
   mark(key: string): Promise<void>;
   /** Whether the key is counted or marked. */
   has(key: string): Promise<boolean>;

@@ -8,21 +8,21 @@ import { MASK } from "../../platform/logging/redaction.ts";
 import { insertAuditEntry } from "../../stores/audit/audit-log.ts";
 import type { Db } from "../../stores/db.ts";
 
-/** A change of one resource, as views of it: what the API shows, without any secret. */
+/** A change of one resource, as the API shows it before and after, without any secret. */
 export interface AuditedChange {
-  /** None of what concerns the organisation as a whole. */
+  /** Absent if the change concerns the organisation as a whole. */
   readonly target?: AuditTarget;
-  /** Absent where the resource was not there. */
+  /** Absent if the resource is new. */
   readonly before?: object;
-  /** Absent where it is there no more. */
+  /** Absent if the resource was removed. */
   readonly after?: object;
-  /** Names of secrets that are given or replaced: the log has no more of them. */
+  /** Names of secrets that were set or replaced: the log has only their names. */
   readonly secrets?: readonly string[];
 }
 
 /**
- * Records what a request does, as the operation, the caller and the request that it was made for. To be called in the transaction
- * of the effect: then there is neither without the other.
+ * Records a change with its operation, caller and request. Call it in the transaction of the change: then neither
+ * exists without the other.
  */
 export type Audit = (db: Db, change: AuditedChange) => Promise<void>;
 
@@ -30,12 +30,12 @@ export type Audit = (db: Db, change: AuditedChange) => Promise<void>;
 export interface RowAudit<Row> {
   readonly audit: Audit;
   readonly target?: AuditTarget;
-  /** What the API shows of a row to a viewer. */
+  /** The API's view of a row. */
   readonly view: (row: Row) => object;
   readonly secrets?: readonly string[];
 }
 
-/** How changes of the resources of a type are recorded: by what the API shows of them. */
+/** How to record changes of one type of resource: by the API's view of them. */
 export function auditAs<Row>(type: string, view: (row: Row) => object): (audit: Audit, id: string) => RowAudit<Row> {
   return (audit, id) => ({ audit, target: { type, id }, view });
 }
@@ -53,7 +53,7 @@ export async function recordAudit(
     entry_id: uuidv7(),
     operation,
     target_type: target?.type ?? null,
-    // As they are stored, however an address spells them.
+    // Ids are stored in lower case, however an address spells them.
     target_id: target === undefined ? null : isUuid(target.id) ? target.id.toLowerCase() : target.id,
     outcome,
     changes: {
@@ -63,7 +63,7 @@ export async function recordAudit(
   });
 }
 
-/** Records what is done for a request. */
+/** Records changes made for a request. */
 export function auditOf({ actor, operation }: AuditedRequest): Audit {
   return (db, change) => recordAudit(db, actor, operation, change);
 }
@@ -73,12 +73,12 @@ export async function recordCreated<Row>(db: Db, { audit, view, ...named }: RowA
   await audit(db, { ...named, after: view(row) });
 }
 
-/** Records that a resource is there no more. */
+/** Records that a resource was removed. */
 export async function recordDeleted<Row>(db: Db, { audit, view, ...named }: RowAudit<Row>, row: Row): Promise<void> {
   await audit(db, { ...named, before: view(row) });
 }
 
-/** A view as JSON; credentials that somebody has written into it are masked. */
+/** A view as JSON. Credentials that somebody wrote into it are masked. */
 function shown(view: object | undefined): JsonObject | null {
   return view === undefined ? null : maskLiterals(JSON.parse(JSON.stringify(view)) as JsonObject);
 }

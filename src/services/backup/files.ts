@@ -21,10 +21,10 @@ export const MANIFEST = "manifest.json";
 export const BLOB_INDEX = "blobs.jsonl.gz";
 
 export const tableFile = (name: string): string => `tables/${name}.copy.gz`;
-/** In a directory, blobs lie as in a directory of blobs. */
+/** A directory has the same layout as a directory of blobs. */
 export const blobFile = (key: string): string => `blobs/${pathOfKey(key) ?? ""}`;
 
-/** Opens the place of a backup: a directory, or a prefix of a bucket. */
+/** Opens the place of a backup: a directory, or a prefix in a bucket. */
 export async function openBackupFiles(
   place: BlobPlace,
   credentials: CredentialConfig,
@@ -51,7 +51,7 @@ export async function store(
   return { bytes: size, sha256 };
 }
 
-/** Passes bytes on, and sums them up; complete once they have ended. */
+/** Forwards bytes and computes their sum, which is complete once they have ended. */
 export async function* summed(
   content: AsyncIterable<Uint8Array>,
   sum: { bytes: number; sha256: string },
@@ -65,7 +65,7 @@ export async function* summed(
   sum.sha256 = hash.digest("hex");
 }
 
-/** The lines of a stream of text, in batches, as they come. */
+/** The lines of a stream of text, in batches as they arrive. */
 export async function* linesOf(content: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
   const decoder = new TextDecoder();
   let rest = "";

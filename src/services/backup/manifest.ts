@@ -3,7 +3,7 @@ import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { BackupFiles } from "./files.ts";
 import { MANIFEST } from "./files.ts";
 
-/** Of what a backup consists. A program reads the formats that it knows. */
+/** The format of a backup. A program reads only the formats that it knows. */
 export const FORMAT = 1;
 
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -13,39 +13,39 @@ const name = z.string().regex(/^[a-z][a-z0-9_]*$/);
 
 const manifestSchema = z.strictObject({
   format: z.literal(FORMAT),
-  /** The program that has made it. */
+  /** The program that made the backup. */
   millrace: z.string(),
   postgres: z.string(),
-  /** The moment that all tables are of. */
+  /** The moment of the tables' snapshot. */
   taken_at: z.string(),
   finished_at: z.string(),
   migrations: z.array(z.string()).min(1),
   sequences: z.record(name, z.int()),
-  /** Ids of the master keys without which secrets and histories cannot be read. No key is in a backup. */
+  /** Ids of the master keys that secrets and histories need. A backup contains no key. */
   master_keys: z.array(z.string()),
   tables: z.array(z.strictObject({ name, columns: z.array(name).min(1), rows: z.int().min(0), ...sum })),
   blobs: z.strictObject({
     count: z.int().min(0),
     /** Of the blobs together. */
     total_bytes: z.int().min(0),
-    /** Of the file that lists them. */
+    /** Of the file that lists the blobs. */
     ...sum,
-    /** Blobs that rows refer to and that were not there when they were to be copied. */
+    /** Blobs that rows refer to but that did not exist when they were to be copied. */
     missing: z.array(z.string()),
   }),
 });
 
-/** What is in a backup. It is written last: a backup without it is not complete. */
+/** The contents of a backup. It is written last: a backup without it is incomplete. */
 export type Manifest = z.infer<typeof manifestSchema>;
 
-/** A blob as the backup's list has it, a JSON line each. */
+/** A blob in the backup's list, one JSON line each. */
 export interface BackupBlob {
   readonly key: string;
   readonly size: number;
   readonly sha256: string;
 }
 
-/** Thrown where a backup is not usable, or a place is not. The message says why. */
+/** Thrown if a backup or a place is not usable. The message says why. */
 export class BackupRefused extends Error {}
 
 export async function readManifest(files: BackupFiles): Promise<Manifest> {

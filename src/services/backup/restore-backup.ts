@@ -12,7 +12,7 @@ import type { BackupBlob, Manifest } from "./manifest.ts";
 
 const AT_ONCE = 16;
 
-/** Reads a whole backup, and writes nothing. Returns what is wrong with it, a sentence each. */
+/** Verifies a whole backup without writing anything. Returns its faults, a sentence each. */
 export async function checkBackup(
   files: BackupFiles,
   migrations: string,
@@ -41,7 +41,7 @@ export async function checkBackup(
   return { manifest, problems };
 }
 
-/** Fills an empty database and a place of blobs from a backup. A blob that is there already is left as it is. */
+/** Fills an empty database and a place of blobs from a backup. Existing blobs stay as they are. */
 export async function restoreBackup(
   files: BackupFiles,
   to: { readonly url: string; readonly blobs: ObjectStore; readonly migrations: string },
@@ -51,7 +51,7 @@ export async function restoreBackup(
   if (newer !== undefined) throw new BackupRefused(newer);
   await refuseOccupied(to.url);
   await migrate(to.url, to.migrations, manifest.migrations);
-  // Ahead of the rows that refer to them. Whoever repeats a restore that has failed copies the rest.
+  // Before the rows that refer to them. A repeated restore only copies the rest.
   const limit = createLimit(AT_ONCE);
   for await (const blobs of blobsOf(files, manifest))
     await Promise.all(blobs.map((blob) => limit(() => restoreBlob(files, to.blobs, blob))));
@@ -66,7 +66,7 @@ export async function restoreBackup(
         throw new BackupRefused(`Postgres has taken ${rows} rows of ${table.name}, and the backup has ${table.rows}.`);
     }
   });
-  // What this program has beyond the backup's version.
+  // What this program adds to the backup's version.
   await migrate(to.url, to.migrations);
   return manifest;
 }
@@ -84,7 +84,7 @@ async function newerThan({ migrations, millrace }: Manifest, directory: string):
   return [`The backup is of Millrace ${millrace}, which is newer (${unknown.join(", ")}): use that version.`];
 }
 
-/** Rows of a table; `verify` throws BackupRefused, once they are read, where they are not what the manifest says. */
+/** Rows of a table. Once they are read, `verify` throws BackupRefused if they differ from the manifest. */
 async function openRows(
   files: BackupFiles,
   table: Manifest["tables"][number],
@@ -108,7 +108,7 @@ async function openRows(
   };
 }
 
-/** The blobs of a backup, in batches. Throws BackupRefused at the end where the list is not what the manifest says. */
+/** The blobs of a backup, in batches. Throws BackupRefused at the end if the list differs from the manifest. */
 async function* blobsOf(files: BackupFiles, { blobs }: Manifest): AsyncGenerator<BackupBlob[]> {
   const sum = { bytes: 0, sha256: "" };
   const { stream } = await files.openRead(BLOB_INDEX);
@@ -144,7 +144,7 @@ function requireSum(found: FileSum, said: FileSum): void {
   if (found.sha256 !== said.sha256) throw new BackupRefused("its checksum is not the manifest's.");
 }
 
-/** Adds what is wrong with a file to the problems. */
+/** Adds a file's fault to the problems. */
 async function noted(problems: string[], file: string, check: () => Promise<void>): Promise<void> {
   try {
     await check();
@@ -155,7 +155,7 @@ async function noted(problems: string[], file: string, check: () => Promise<void
   }
 }
 
-/** Of zlib, and of a list that is no JSON. */
+/** Errors of zlib, and of a list that is not JSON. */
 function isDamage(error: unknown): boolean {
   return error instanceof SyntaxError || String((error as { code?: unknown }).code).startsWith("Z_");
 }

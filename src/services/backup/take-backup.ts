@@ -11,22 +11,22 @@ import { BLOB_INDEX, blobFile, linesOf, MANIFEST, store, tableFile } from "./fil
 import { BackupRefused, FORMAT } from "./manifest.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** Blobs copied at once: each waits for its disk, or for S3. */
+/** Blobs copied at once: each copy waits for its disk, or for S3. */
 const AT_ONCE = 16;
-/** Most of a backup's time would else be compression. */
+/** Better compression would take most of a backup's time. */
 const FAST = { level: constants.Z_BEST_SPEED };
 
 export interface BackupSource {
   readonly url: string;
-  /** As they are stored: encrypted ones stay encrypted. */
+  /** As stored: encrypted blobs stay encrypted. */
   readonly blobs: ObjectStore;
   /** The version of the program. */
   readonly version: string;
 }
 
 /**
- * Copies an installation that is in use: the tables as of one moment, and then all blobs. A blob is never changed, so the blobs
- * that the tables refer to are there. The manifest names the ones that were removed meanwhile.
+ * Copies an installation in use: first the tables as of one moment, then all blobs. Blobs never change, so the blobs
+ * that the tables refer to are still there. The manifest names the ones that were removed meanwhile.
  */
 export async function takeBackup({ url, blobs, version }: BackupSource, files: BackupFiles): Promise<Manifest> {
   if (await files.exists(MANIFEST)) throw new BackupRefused("There is a backup already: name another place.");
@@ -80,7 +80,7 @@ async function copyBlobs(
 ): Promise<FileSum & { count: number; total_bytes: number }> {
   const index = createGzip(FAST);
   const written = store(files, BLOB_INDEX, index);
-  // What fails is thrown below, where it is awaited.
+  // A failure is thrown below, where this is awaited.
   written.catch(() => undefined);
   const limit = createLimit(AT_ONCE);
   let [count, total_bytes] = [0, 0];
@@ -95,7 +95,7 @@ async function copyBlobs(
   try {
     for await (const keys of blobs.keys()) {
       await Promise.all(keys.map((key) => limit(() => copy(key))));
-      // Where the list cannot be written, nothing drains it.
+      // If the list cannot be written, it never drains.
       if (index.writableNeedDrain) await Promise.race([once(index, "drain"), written]);
     }
     index.end();
@@ -106,7 +106,7 @@ async function copyBlobs(
   return { count, total_bytes, ...(await written) };
 }
 
-/** Undefined for one that was removed since it was listed. */
+/** Undefined if the blob was removed since it was listed. */
 async function copyBlob(blobs: ObjectStore, files: BackupFiles, key: string): Promise<FileSum | undefined> {
   try {
     return await store(files, blobFile(key), (await blobs.openRead(key)).stream);

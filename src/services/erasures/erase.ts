@@ -48,13 +48,13 @@ export interface EraseDeps extends ForceCancelDeps {
   readonly quietMs: number;
 }
 
-/** What a part of an erasure has come to. */
+/** The result of one step of an erasure. */
 interface Slice extends Scanned {
-  /** How long to leave it alone (ms), because something is not done yet. */
+  /** How long to wait before the next step (ms), because something is not finished yet. */
   readonly waitMs?: number;
 }
 
-/** Where an erasure goes on, and how soon (ms). "end": it is done. */
+/** Where an erasure goes on, and how soon (ms). "end": it is finished. */
 export type Erased = { readonly progress: ErasureProgress; readonly waitMs: number } | "end";
 
 const FOUND_AT_ONCE = 1000;
@@ -69,12 +69,12 @@ const WAIT_MS = 500;
 const LONGEST_ANSWER_BYTES = 1024 * 1024 * 1024;
 const UUIDS = new RegExp(UUID_PATTERN, "gi");
 
-/** Keys of blobs in the payloads of histories: the ids of an organisation and of a blob. */
+/** Keys of blobs in the payloads of histories: an organisation's id and a blob's. */
 export const BLOB_KEYS = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
- * Goes on with an erasure for a part that takes seconds at most. Can be called again after any failure: each part removes what
- * is there, and counts it in the same transaction.
+ * Carries an erasure on by a step of a few seconds at most. Can be called again after any failure: each step removes
+ * what it finds, and counts it in the same transaction.
  */
 export async function eraseNext(deps: EraseDeps, erasure: OpenErasure): Promise<Erased> {
   const { progress } = erasure;
@@ -99,10 +99,10 @@ const STEPS: Readonly<Record<ErasureProgress["step"], (deps: EraseDeps, erasure:
   blobs: eraseBlobs,
 };
 
-/** What is not done with this call is left to the next one. */
+/** The next call does what this one has left. */
 const MORE = "";
 
-/** Cancels runs that are under way, and removes the ones that have ended with what was made of them. */
+/** Cancels open runs, and removes ended ones with everything made from them. */
 async function eraseSomeRuns(deps: EraseDeps, erasure: OpenErasure): Promise<Slice> {
   const { db } = deps;
   const { erasure_id, org_id } = erasure;
@@ -117,12 +117,12 @@ async function eraseSomeRuns(deps: EraseDeps, erasure: OpenErasure): Promise<Sli
     return gone + rows + (await eraseExports(connection, erasure));
   });
   const found = noted + removed;
-  // Where nothing has come of it, others have them in hand.
+  // If nothing was removed, other processes are working on these runs.
   if (found === 0 && runs.length > 0) return { found, after: MORE, waitMs: WAIT_MS };
   return { found, after: found > 0 ? MORE : null };
 }
 
-/** Conversations and documents, which the user has without runs, and settings that name the user. */
+/** The user's conversations and documents outside of runs, and settings that name the user. */
 async function eraseOfUser({ db }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
   const { erasure_id, org_id, user_id } = erasure;
   const places = await db.org(org_id, (connection) => placesOfUser(connection, user_id, erasure.project_id));
@@ -160,14 +160,14 @@ async function eraseSomeAnswers({ db, blobs }: EraseDeps, erasure: OpenErasure):
   return { ...scanned, found: scanned.found + removed };
 }
 
-/** Whether a kept answer that is in the blob store names something that is erased. */
+/** Whether an answer kept in the blob store names something that is erased. */
 async function isErased(
   { db, blobs }: Pick<EraseDeps, "db" | "blobs">,
   { erasure_id, user_id, project_id }: OpenErasure,
   { blob }: LongAnswer,
 ): Promise<boolean> {
   const bytes = await blobs.read(blob, LONGEST_ANSWER_BYTES).catch((error: unknown) => {
-    // What cannot be read now may name the user; then this is tried again.
+    // An answer that cannot be read now may name the user, so this is retried.
     if (error instanceof BlobNotFound) return null;
     throw error;
   });
@@ -178,7 +178,7 @@ async function isErased(
   return db.system((connection) => namesErased(connection, erasure_id, [...ids].join(" ")));
 }
 
-/** Removes what Temporal has of runs, documents and experiments, once nothing writes there any more. */
+/** Removes histories of runs, documents and experiments from Temporal, once nothing writes to them any more. */
 async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure): Promise<Slice> {
   const { erasure_id, progress } = erasure;
   const kept = await db.system((connection) =>
@@ -194,12 +194,12 @@ async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure
     });
   }
   if (kept.length === HISTORIES_AT_ONCE) return { found: 0, after: kept.at(-1)?.item_id ?? null };
-  // Once more from the first one that is left.
+  // Starts over while any history is left.
   const left = await db.system((connection) => keptHistories(connection, erasure_id, null, 1));
   return left.length === 0 ? { found: 0, after: null } : { found: 0, after: LOWEST_ID, waitMs: WAIT_MS };
 }
 
-/** Removes the blobs to which no other row refers. */
+/** Removes the blobs that no other row refers to. */
 async function eraseBlobs({ db, blobs }: EraseDeps, { erasure_id, org_id }: OpenErasure): Promise<Slice> {
   const keys = await db.system((connection) => erasedBlobs(connection, erasure_id, BLOBS_AT_ONCE));
   if (keys.length === 0) return { found: 0, after: null };
@@ -211,7 +211,7 @@ async function eraseBlobs({ db, blobs }: EraseDeps, { erasure_id, org_id }: Open
   return { found: 0, after: MORE };
 }
 
-/** What an erasure leaves, and why. */
+/** What an erasure leaves in place, and why. */
 export async function remainingOf({ db }: Pick<EraseDeps, "db">, erasure: OpenErasure): Promise<ErasureRest[]> {
   const count = await db.system((connection) => modelCallsLeft(connection, erasure));
   const reason = "Tokens and costs by the run's id, without any value: they are what is billed.";

@@ -7,13 +7,13 @@ import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import { requireProject } from "../projects/projects.ts";
 
-/** What is left of the id of an erased user: whoever knows the id can tell that it is the same. */
+/** What is left of the id of an erased user. Somebody who knows the id can recognise it. */
 function hashUser(orgId: string, userId: string): string {
   return createHash("sha256").update(`${orgId}\n${userId}`).digest("hex");
 }
 
 /**
- * Begins to remove everything of a user; of one for whom that is under way answers it as it is. Throws the 404 of a project that
+ * Starts to remove everything of a user, or returns the erasure that is in progress. Throws the 404 of a project that
  * does not exist.
  */
 export async function createErasure(
@@ -24,7 +24,7 @@ export async function createErasure(
   const { org_id, project_id, user_id } = wanted;
   if (project_id !== null) await requireProject(db, org_id, project_id, "project");
   const row = { ...wanted, user_hash: hashUser(org_id, user_id) };
-  // Between the two statements the other one can end; then a new one begins.
+  // The other erasure can end between the two statements; then a new one starts.
   for (;;) {
     const erasure = await db.orgTransaction(org_id, async (connection) => {
       const made = await insertErasure(connection, row);

@@ -5,18 +5,18 @@ import type { OpenErasure } from "../../stores/erasures/erasures.ts";
 import { eraseNext, remainingOf } from "./erase.ts";
 import type { EraseDeps } from "./erase.ts";
 
-/** Erasures that a process has in hand at once; the first of each organisation before the second of any. */
+/** Erasures in progress in one process; the first of each organisation comes before the second of any. */
 const AT_ONCE = 10;
-/** How long one is worked on before the next one's turn (ms). */
+/** How long one erasure is worked on before it is the next one's turn (ms). */
 const TURN_MS = 2000;
-/** After which time another process goes on with what a dead one had in hand (ms). Longer than any part takes. */
+/** After this time another process takes over from a dead one (ms). Longer than any step takes. */
 const LEASE_MS = 30_000;
-/** How soon it is looked again while there are some (ms). */
+/** How soon it looks again while there are open erasures (ms). */
 const SOON_MS = 1000;
-/** How soon a part that has failed is tried again (ms). */
+/** How soon a failed step is retried (ms). */
 const AGAIN_MS = 5000;
 
-/** Goes on with erasures that are not done, organisations in turn. Any number of processes may. */
+/** Carries open erasures on, organisations in turn. Any number of processes may run it. */
 export function startErasing(deps: EraseDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
   return periodically(
     intervalMs,
@@ -52,7 +52,7 @@ async function work(deps: EraseDeps, erasure: OpenErasure, isClosed: () => boole
       if (isOver) return;
     }
   } catch (error) {
-    // The message may quote values; the log has it.
+    // The message may quote values, so only the log has it.
     const problem = "A part has failed and is tried again; the log of the workers tells why.";
     await db.system((connection) => noteErasure(connection, erasure_id, progress, AGAIN_MS, problem));
     throw error;

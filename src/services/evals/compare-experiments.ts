@@ -7,16 +7,16 @@ import type { ChangedScore } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import { comparison, experimentStatus } from "./experiment-status.ts";
 
-/** Scores that are named one by one. */
+/** Differing scores that are listed one by one. */
 const NAMED = 100;
 
-/** What an evaluator says of one experiment. */
+/** One experiment's result of an evaluator. */
 type Side = Pick<EvaluatorStatus, "evaluator_version" | "n" | "mean" | "pass_rate" | "unscored">;
 
 export interface ComparedEvaluator extends BaselineComparison {
   readonly evaluator_id: string;
   readonly name: string;
-  /** Null where the experiment is not scored by it. */
+  /** Null if the evaluator does not score the experiment. */
   readonly here: Side | null;
   readonly there: Side | null;
 }
@@ -32,7 +32,10 @@ export interface ExperimentsCompared {
   readonly changed: ReadonlyArray<ChangedScore & { readonly change: "improved" | "regressed" }>;
 }
 
-/** Compares an experiment with any other one: the same rows in the same repetition, where both were scored by the same version. */
+/**
+ * Compares two experiments by the same rows in the same repetition, where the same version of an evaluator scored
+ * both.
+ */
 export async function compareExperiments(
   db: Db,
   experiment: ExperimentRow,

@@ -20,15 +20,16 @@ import type { RowAudit } from "../audit/audit.ts";
 /** The changed members of a score; absent ones stay. */
 export interface ScoreCorrection {
   readonly value?: number | boolean | string | undefined;
-  /** Left out, it follows from the value where that says it. */
+  /** If absent, it follows from the value where the value decides it. */
   readonly passed?: boolean | null | undefined;
   readonly comment?: string | null | undefined;
   readonly metadata?: JsonObject | undefined;
 }
 
 /**
- * Corrects a score. What was said first is kept with it, and an experiment that has ended with it comes to what it comes to now.
- * `check` is called with the score as it is, locked. Throws 404, and 422 for a value of another type.
+ * Corrects a score. The first value is kept with it, and an ended experiment with this score gets its result worked
+ * out again. Calls `check` with the locked score before it changes anything. Throws 404, and 422 for a value of
+ * another type.
  */
 export async function changeScore(
   db: Database,
@@ -78,17 +79,17 @@ function valueOf(value: Json): number | boolean | string | null {
   return typeof value === "object" ? null : value;
 }
 
-/** Whether a score passes with another value: as its evaluator has it, or as the boolean says. */
+/** Whether a score passes with another value: by its evaluator's rule, or by the boolean. */
 async function passedBy(db: Db, row: ScoreRow, value: ScoreCorrection["value"]): Promise<boolean | null> {
   if (value === undefined) return row.passed;
   const { evaluator_id, evaluator_version: version } = row;
   if (evaluator_id === null || version === null) return typeof value === "boolean" ? value : row.passed;
   const [pinned] = await pinnedEvaluators(db, [{ evaluator_id, version }]);
-  // A label that a judge has given passes by what its configuration says of it.
+  // The judge's configuration already decided whether a label passes.
   return pinned === undefined || typeof value === "string" ? row.passed : verdictOf(pinned.definition, value);
 }
 
-/** Deletes what a program or a person has said. Throws 404, and 409 for what an evaluator says. */
+/** Deletes a score by a program or a person. Throws 404, and 409 for a score by an evaluator. */
 export async function deleteScore(
   db: Database,
   orgId: string,
@@ -104,7 +105,7 @@ export async function deleteScore(
   });
 }
 
-/** What an experiment has come to is kept as it was at its end: a score of it that is another one changes that. */
+/** An ended experiment keeps its result; a changed score changes that result. */
 async function reviseExperimentOf(db: Db, { run_id, source }: ScoreRow): Promise<void> {
   if (source !== "evaluator") return;
   const id = (await findRunMetadata(db, run_id))?.["experiment_id"];
@@ -112,7 +113,7 @@ async function reviseExperimentOf(db: Db, { run_id, source }: ScoreRow): Promise
   const experiment = await findExperiment(db, id, true);
   if (experiment === null || isActive(experiment.state) || experiment.result === null) return;
   const result = await statusOf(db, experiment);
-  // Where runs have had their time and are gone with their scores, what was counted then is all there is.
+  // If runs have expired with their scores, the earlier count stays.
   if (result.scores.done < experiment.result.scores.done) return;
   const verdict = verdictOfGates(experiment.state, await gatesOf(db, experiment, result));
   await reviseResult(db, id, result, verdict);

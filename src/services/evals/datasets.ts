@@ -24,7 +24,7 @@ import { requireProject } from "../projects/projects.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { Audit, RowAudit } from "../audit/audit.ts";
 
-/** What datasets are kept with. */
+/** What datasets need. */
 export interface DatasetDeps {
   readonly db: Database;
   /** Checks inputs against a schema that a user wrote. */
@@ -41,7 +41,7 @@ export async function requireDataset(db: Db, datasetId: string, lock = false): P
   return dataset;
 }
 
-/** Throws 404 for a version that a dataset has not come to yet. */
+/** Throws 404 for a version that a dataset does not have yet. */
 export function requireVersion({ version }: Pick<DatasetRow, "version">, wanted: number | null): void {
   if (wanted !== null && wanted > version) throw notFound("version of the dataset");
 }
@@ -63,7 +63,7 @@ export async function createDataset(
   });
 }
 
-/** Changes a dataset; `check` is called with it as it is, locked. Throws 404 and 422. */
+/** Changes a dataset. Calls `check` with the locked dataset before it changes anything. Throws 404 and 422. */
 export async function changeDataset(
   deps: DatasetDeps,
   orgId: string,
@@ -89,14 +89,17 @@ export async function changeDataset(
   });
 }
 
-/** Whether everything that is wanted is so already; what is undefined is not wanted. */
+/** Whether all wanted values are there already; undefined means not wanted. */
 export function changesNothing(is: object, wanted: object): boolean {
   return Object.entries(wanted).every(
     ([name, value]) => value === undefined || isDeepStrictEqual(is[name as keyof typeof is], value),
   );
 }
 
-/** Deletes a dataset for every request that follows; housekeeping removes its rows. Throws 404, and 409 where experiments have its rows. */
+/**
+ * Deletes a dataset for all later requests; housekeeping removes its rows. Throws 404, and 409 if experiments use its
+ * rows.
+ */
 export async function deleteDataset(
   { db }: Pick<DatasetDeps, "db">,
   orgId: string,
@@ -119,7 +122,7 @@ async function requireSchema({ evaluation }: DatasetDeps, orgId: string, schema:
   if (!checked.ok) throw invalid(INPUT_SCHEMA, checked.message);
 }
 
-/** Where the inputs of rows break the dataset's schema, by the index of the row: one message for each that does. */
+/** One message for each row whose inputs break the dataset's schema, by the row's index. */
 export async function brokenInputs(
   { evaluation }: Pick<DatasetDeps, "evaluation">,
   { org_id, input_schema }: Pick<DatasetRow, "org_id" | "input_schema">,
@@ -155,10 +158,13 @@ async function requireInputs(
   if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
-/** Added rows that the audit log names; of the others it has the number. */
+/** Added rows that the audit log names; it only counts the others. */
 const NAMED = 20;
 
-/** Adds rows as one version. Called again with the same ids it adds nothing. Throws 404, 409 for an external id in use, and 422. */
+/**
+ * Adds rows as one version. A repeated call with the same ids adds nothing. Throws 404, 409 for an external id in use,
+ * and 422.
+ */
 export async function addRows(
   deps: DatasetDeps,
   orgId: string,
@@ -185,7 +191,7 @@ export async function addRows(
   return await refusingTaken(adding);
 }
 
-/** A row as it is now or was in a version. Throws 404. */
+/** A row at present or in a version. Throws 404. */
 export async function requireRow(
   db: Db,
   datasetId: string,
@@ -202,7 +208,10 @@ export type RowChange = { readonly [Member in keyof RowContent]?: RowContent[Mem
   readonly status?: RowStatus | undefined;
 };
 
-/** Changes a row: the dataset's next version has it as it is then. `check` is called with the row as it is. Throws 404, 409 and 422. */
+/**
+ * Changes a row in the dataset's next version. Calls `check` with the present row before it changes anything. Throws
+ * 404, 409 and 422.
+ */
 export async function changeRow(
   deps: DatasetDeps,
   orgId: string,
@@ -222,7 +231,8 @@ export async function changeRow(
     lock: (connection) => find(connection, true),
     requireMatch: ({ row }) => check(row),
     audited: { ...audited, view: ({ row }) => audited.view(row) },
-    // Inputs are given whole: whether they fit depends on the schema alone, and not on the rows, which others change all the time.
+    // Inputs are given whole, so the check depends only on the schema, not on the rows, which others change all the
+    // time.
     revisionOf: ({ dataset }) => dataset.revision,
     async prepare({ dataset, row }) {
       if (change.inputs !== undefined) await requireInputs(deps, dataset, [{ ...row, ...given }], () => ["body"]);
@@ -262,7 +272,7 @@ export async function restoreVersion(
   });
 }
 
-/** Removes a row from the dataset's next version; earlier ones keep it. Throws 404. */
+/** Removes a row in the dataset's next version; earlier versions keep it. Throws 404. */
 export async function deleteRow(
   db: Database,
   orgId: string,
@@ -277,7 +287,7 @@ export async function deleteRow(
   });
 }
 
-/** Throws 409 where two rows of a dataset would have one external id. */
+/** Throws 409 if two rows of a dataset would have the same external id. */
 async function refusingTaken<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -22,7 +22,7 @@ import { secretContext } from "./scorer.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** What evaluators are kept with. */
+/** What evaluators need. */
 export interface EvaluatorDeps {
   readonly db: Database;
   readonly evaluation: Pick<Evaluation, "schema">;
@@ -36,7 +36,10 @@ export async function requireEvaluator(db: Db, evaluatorId: string, lock = false
   return row;
 }
 
-/** Checks what an evaluator is to do, parts that are given by id included. Throws 422 with every fault, at `place`; 404 for the id of a part or a connection. */
+/**
+ * Checks the definition of an evaluator, including parts given by id. Throws 422 with every fault, at `place`; 404 for
+ * the id of a part or a connection.
+ */
 export async function requireDefinition(
   { db, evaluation }: Pick<EvaluatorDeps, "db" | "evaluation">,
   orgId: string,
@@ -62,7 +65,7 @@ export async function requireDefinition(
   return definition;
 }
 
-/** Puts the definition of an evaluator in the place of its id, as it is now. */
+/** Replaces each part's id by the present definition of that evaluator. */
 async function withParts(
   db: Database,
   orgId: string,
@@ -85,7 +88,7 @@ async function withParts(
   return { ...input, config: { ...config, parts: whole } };
 }
 
-/** Creates an evaluator. Of a webhook the secret that its requests are signed with is returned: it is shown only here. */
+/** Creates an evaluator. For a webhook it returns the secret that signs its requests, which is shown only here. */
 export async function createEvaluator(
   deps: EvaluatorDeps,
   evaluator: Pick<EvaluatorRow, "evaluator_id" | "org_id" | "name" | "description" | "template_id">,
@@ -102,12 +105,12 @@ export async function createEvaluator(
     if (created) await recordCreated(connection, audited, found);
     return found;
   });
-  // An earlier attempt of the same request has made it with a secret of its own.
+  // An earlier attempt of the same request made it, with another secret.
   const kept = row.secret === null ? null : deps.secrets.open(row.secret, secretContext(evaluator_id));
   return { row, secret: kept };
 }
 
-/** What may be changed; what is absent stays. */
+/** The changeable members; absent ones stay. */
 export interface EvaluatorChange {
   readonly name?: string | undefined;
   readonly description?: string | undefined;
@@ -115,7 +118,10 @@ export interface EvaluatorChange {
   readonly definition: Readonly<Record<string, unknown>>;
 }
 
-/** Gives an evaluator its next version. `check` is called with it as it is, locked. Throws 404 and 422. */
+/**
+ * Adds a version to an evaluator. Calls `check` with the locked evaluator before it changes anything. Throws 404 and
+ * 422.
+ */
 export async function changeEvaluator(
   deps: EvaluatorDeps,
   orgId: string,
@@ -146,7 +152,10 @@ export async function changeEvaluator(
 
 const NAMED_USERS = 100;
 
-/** Deletes an evaluator; its versions stay for scores. Throws 404, and 409 where experiments or monitors have pinned one of them. */
+/**
+ * Deletes an evaluator; its versions stay for scores. Throws 404, and 409 if experiments or monitors have pinned one
+ * of them.
+ */
 export async function deleteEvaluator(
   { db }: Pick<EvaluatorDeps, "db">,
   orgId: string,

@@ -21,7 +21,7 @@ function countsOf(states: ReadonlyArray<{ readonly state: RowState; readonly n: 
   return { rows: states.reduce((sum, { n }) => sum + n, 0), ...(byState as Record<RowState, number>) };
 }
 
-/** Where an experiment stands, counted from its rows and their scores. */
+/** The progress of an experiment, counted from its rows and their scores. */
 export async function statusOf(db: Db, experiment: ExperimentRow): Promise<ExperimentStatus> {
   const { experiment_id, baseline_experiment_id } = experiment;
   const { counts, p95, cost_usd, tokens, unrun } = await countRows(db, experiment_id);
@@ -57,7 +57,7 @@ export async function statusOf(db: Db, experiment: ExperimentRow): Promise<Exper
       passed,
       errors,
       expected,
-      // Rows are scored before they end: there may be more scores than have been expected so far.
+      // Rows are scored before they end, so there may be more scores than expected so far.
       unscored: Math.max(0, expected - said),
       baseline: differences === null ? null : comparison(difference, definition.score.direction),
     };

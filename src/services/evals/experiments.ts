@@ -24,7 +24,7 @@ import { statusOf } from "./experiment-status.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** What experiments are kept with. */
+/** What experiments need. */
 export interface ExperimentDeps {
   readonly db: Database;
   readonly plans: PlanCache;
@@ -32,7 +32,7 @@ export interface ExperimentDeps {
   readonly logger: Logger;
 }
 
-/** The request for an experiment. Absent members are the present version, or the default. */
+/** The request for an experiment. Absent versions mean the present ones, other absent members their defaults. */
 export interface ExperimentRequest {
   readonly name: string;
   readonly description: string;
@@ -57,7 +57,7 @@ export async function requireExperiment(db: Db, experimentId: string, lock = fal
   return row;
 }
 
-/** Pins the versions that are there now. Throws 404 for what is not there and 422 for what does not fit together. */
+/** Pins the present versions. Throws 404 for what does not exist, and 422 for what does not fit together. */
 async function planOf(
   { db, plans }: Pick<ExperimentDeps, "db" | "plans">,
   orgId: string,
@@ -94,7 +94,7 @@ function checkGatesOf(gates: readonly Gate[], evaluators: ExperimentPlan["evalua
   }
 }
 
-/** Creates an experiment, which does nothing until a job runs it. */
+/** Creates an experiment. It does nothing until a job runs it. */
 export async function createExperiment(
   deps: ExperimentDeps,
   orgId: string,
@@ -113,7 +113,10 @@ export async function createExperiment(
 
 const ALWAYS: ReadonlyArray<keyof ExperimentRequest> = ["name", "description", "gates"];
 
-/** Changes an experiment: a draft in every member, any other one in name, description and gates. `check` is called with it as it is. */
+/**
+ * Changes an experiment: any member of a draft, only name, description and gates later. Calls `check` with it before
+ * it changes anything.
+ */
 export async function changeExperiment(
   deps: ExperimentDeps,
   orgId: string,
@@ -144,7 +147,7 @@ export async function changeExperiment(
       return fixed.length > 0 ? await planOf(deps, orgId, requestOf(row, given)) : null;
     },
     async write(connection, row, pinned) {
-      // A job may have started meanwhile. That does not change the revision.
+      // A job may have started meanwhile, which does not change the revision.
       refuse(row);
       if (Object.keys(given).length === 0) return row;
       const { name = row.name, description = row.description, gates = row.gates } = given;
@@ -160,19 +163,19 @@ export async function changeExperiment(
   });
 }
 
-/** An experiment with what is given in the place of what it has. */
+/** An experiment with the given members changed. */
 function requestOf(row: ExperimentRow, given: Partial<ExperimentRequest>): ExperimentRequest {
   return {
     ...row,
     evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
-    // Versions of another flow or dataset are others.
+    // Another flow or dataset has other versions.
     ...(given.project_id === undefined ? {} : { flow_version: -1 }),
     ...(given.dataset_id === undefined ? {} : { dataset_version: undefined }),
     ...given,
   };
 }
 
-/** What an experiment's gates say of a status. */
+/** The verdict of an experiment's gates on a status. */
 export async function gatesOf(
   db: Db,
   { gates, baseline_experiment_id }: Pick<ExperimentRow, "gates" | "baseline_experiment_id">,
@@ -183,7 +186,7 @@ export async function gatesOf(
   return checkGates(gates, status, baseline === null ? null : (baseline.result ?? (await statusOf(db, baseline))));
 }
 
-/** Deletes an experiment. Throws 404, and 409 while it is under way or is the baseline of another one. */
+/** Deletes an experiment. Throws 404, and 409 if it is running or is another one's baseline. */
 export async function deleteExperiment(
   { db }: Pick<ExperimentDeps, "db">,
   orgId: string,
@@ -201,10 +204,13 @@ export async function deleteExperiment(
   });
 }
 
-/** A job that is wanted. */
+/** A request for a job. */
 export type JobRequest = Pick<JobRow, "job_id" | "kind"> & { readonly options: JobOptions };
 
-/** Accepts a job and starts it; the same id again is the same job. Throws 404, 409 for one that the experiment's state does not allow, 422. */
+/**
+ * Accepts a job and starts it; the same id again is the same job. Throws 404, 409 if the experiment's state does not
+ * allow it, and 422.
+ */
 export async function startJob(
   deps: ExperimentDeps,
   orgId: string,
@@ -228,7 +234,7 @@ export async function startJob(
     if (kind !== "export") await moveExperiment(connection, experimentId, "QUEUED");
     return null;
   });
-  // The rows are what counts: a start or a cancellation that is lost is made up for by the sweeper.
+  // The rows decide: the sweeper makes up for a lost start or cancellation.
   if (kind === "cancel") {
     if (cancelled !== null)
       await evals.cancelJob(cancelled).catch((err: unknown) => logger.warn({ err, job_id }, "job not cancelled yet"));

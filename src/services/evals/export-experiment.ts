@@ -14,7 +14,7 @@ import { loadValues } from "./samples.ts";
 
 const PAGE = 200;
 
-/** Writes the rows of an experiment with their scores into a file, and ends the job with it. */
+/** Writes the rows of an experiment with their scores into a file, which ends the job. */
 export async function exportExperiment(
   { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
   { org_id, experiment_id, job_id }: ExperimentJobInput,

@@ -7,7 +7,7 @@ import type { DatasetRowRow, RowSearch } from "../../stores/evals/dataset-rows.t
 
 const PAGE = 500;
 
-/** The rows of a version of a dataset as a file: JSONL as they are, CSV with a column for each node. */
+/** The rows of a version of a dataset as a file: JSONL has them unchanged, CSV has a column for each node. */
 export function exportRows(
   db: Pick<Database, "org">,
   orgId: string,
@@ -47,7 +47,7 @@ export function exportRows(
   return textStream(format === "csv" ? csv() : jsonl());
 }
 
-/** Texts as they are, other values as JSON. */
+/** Texts unchanged, other values as JSON. */
 function cellText(value: Json | undefined): string {
   return value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }

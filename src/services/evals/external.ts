@@ -22,7 +22,7 @@ import type { EmbedderSource } from "../knowledge/deps.ts";
 /** Longest answer of a webhook (bytes). */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** How near the outputs of samples are to what is expected of them. */
+/** Measures how similar the outputs of samples are to the expected ones. */
 export async function similarities(
   embedders: EmbedderSource,
   orgId: string,
@@ -49,7 +49,7 @@ export async function similarities(
     return pairs.map((pair) => {
       if ("ok" in pair) return pair;
       const [a, b] = pair.map((text) => byText.get(text));
-      // They have the length 1.
+      // The vectors have length 1.
       const cosine = a?.reduce((sum, x, i) => sum + x * (b?.[i] ?? 0), 0) ?? 0;
       return { ok: true, finding: { value: Math.max(-1, Math.min(1, cosine)) } };
     });
@@ -65,17 +65,17 @@ function failed(code: string, error: Error): Outcome {
   return failureOf(new EvaluatorError(code, redactSecrets(error.message), { cause: error }));
 }
 
-/** The sample as judges, code and webhooks get it. */
+/** The sample as judges, code and webhooks see it. */
 export function tellable({ sample, output = null, expected = null }: Subject): JsonObject {
   const { run_id, state, inputs, outputs, expected_outputs, metadata, latency_ms, cost_usd, usage, error } = sample;
   const { nodes, passages } = sample.detail ?? { nodes: {}, passages: [] };
   const common = { run_id, state, inputs, output, outputs, expected, expected_outputs, metadata };
-  // They hold JSON only, which their types cannot tell.
+  // They contain only JSON, which their types cannot express.
   const found = { nodes, passages, citations: sample.citations } as unknown as JsonObject;
   return { ...common, ...found, usage, latency_ms, cost_usd, error };
 }
 
-/** Throws where there is nothing to score: a run that has not completed, unless the evaluator is about those as well. */
+/** Throws if there is nothing to score: the run has not completed, and the evaluator does not take failed runs. */
 function subjectFor(definition: EvaluatorDefinition<"code" | "webhook">, sample: EvalSample): Subject {
   if (!definition.config.failed_runs) requireCompleted(sample);
   return subjectOf(definition, sample);
@@ -125,7 +125,7 @@ export async function scoreByWebhook(
         "webhook-timestamp": String(message.timestamp),
         "webhook-signature": signWebhook(message, [secret]),
       },
-      // Nobody else gets to say where samples go.
+      // A redirect must not decide where samples go.
       redirects: 0,
       limits: { responseBytes: MAX_ANSWER_BYTES, headersMs: timeout_ms, bodyMs: timeout_ms, totalMs: timeout_ms },
       ...(signal ? { signal } : {}),

@@ -7,7 +7,7 @@ interface Feedback extends Pick<GivenScore, "score_id" | "run_id" | "comment" | 
   readonly feedback: "positive" | "negative" | number;
 }
 
-/** Keeps feedback as a score of its run; the same `score_id` again (the request was tried before) adds nothing. */
+/** Stores feedback as a score of its run; a retry with the same `score_id` adds nothing. */
 export async function giveFeedback(db: Database, orgId: string, { feedback, ...given }: Feedback): Promise<void> {
   const isNumber = typeof feedback === "number";
   await giveScore(db, orgId, {

@@ -6,14 +6,14 @@ import type { Database, Db } from "../../stores/db.ts";
 import { findScore, insertScores } from "../../stores/evals/scores.ts";
 import type { NewScore, ScoreRow } from "../../stores/evals/scores.ts";
 
-/** What a program or a person says of a run. */
+/** A score that a program or a person gives a run. */
 export interface GivenScore extends Pick<
   NewScore,
   "score_id" | "run_id" | "node_id" | "name" | "data_type" | "label" | "comment" | "author" | "metadata"
 > {
   readonly source: "api" | "human";
   readonly value: number | boolean | string;
-  /** Null: whether it passes follows from a boolean, and is not known of others. */
+  /** Null: a boolean decides whether the score passes; for other values it is unknown. */
   readonly passed: boolean | null;
 }
 
@@ -24,7 +24,7 @@ export async function requireScore(db: Db, scoreId: string, lock = false): Promi
   return row;
 }
 
-/** Keeps a score of a run that is there; the same `score_id` again (the request was tried before) adds nothing. */
+/** Stores a score of an existing run; a retry with the same `score_id` adds nothing. */
 export async function giveScore(
   db: Database,
   orgId: string,

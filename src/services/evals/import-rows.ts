@@ -23,15 +23,15 @@ import type { SourceDeps, SourceRecord } from "./import-source.ts";
 
 export type ImportDeps = SourceDeps & DatasetDeps;
 
-/** Rows that are written together while the source is read. */
+/** Rows that are written together while the source is being read. */
 const BATCH = 1000;
-/** The same in characters of JSON, about. */
+/** The approximate limit of the same in characters of JSON. */
 const BATCH_CHARS = 4 * 1024 * 1024;
 
-/** Thrown to take back what a dry run has done. */
+/** Thrown to roll back a dry run. */
 class DryRun extends Error {}
 
-/** What has been found of an import so far. */
+/** The results of an import so far. */
 interface Found {
   readonly read: number;
   readonly failed: number;
@@ -40,8 +40,8 @@ interface Found {
 }
 
 /**
- * Reads an import's source and applies it to its dataset, all of it in one version or nothing. Can be called again after any
- * failure. What is wrong with the source is in the import's row; anything else is thrown.
+ * Reads an import's source and applies it to its dataset, all of it in one version or nothing. Can be called again
+ * after any failure. Faults of the source are recorded in the import's row; anything else is thrown.
  */
 export async function importRows(deps: ImportDeps, input: ImportInput, signal: AbortSignal): Promise<void> {
   const { db } = deps;
@@ -63,7 +63,7 @@ export async function importRows(deps: ImportDeps, input: ImportInput, signal: A
     if (!(error instanceof SourceUnreadable || error instanceof RecordsUnreadable)) throw error;
     const code = error instanceof SourceUnreadable ? error.code : "unreadable_file";
     const { found } = reading;
-    // An import that is broken off lists the record that broke it off as its last error.
+    // An aborted import lists the record that aborted it as its last error.
     if (code !== "aborted") found.errors.unshift({ line: null, code, message: error.message });
     await end(deps, job, "failed", found, { created: 0, updated: 0, removed: 0 }, null);
     return;
@@ -138,7 +138,7 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
     for (const name of unseen) if (fieldOf(value as JsonObject, name) !== undefined) unseen.delete(name);
   }
 
-  /** A column whose name is mistyped, or a file without a row, must not empty a dataset, or what is expected of its rows. */
+  /** A mistyped column name or a file without rows must not empty a dataset or the expected outputs of its rows. */
   function requireSense(): void {
     const [missing] = unseen;
     if (missing !== undefined && names !== undefined) {
@@ -159,10 +159,10 @@ function createReading(deps: ImportDeps, job: ImportRow, dataset: DatasetRow | n
   return { found, take, flush, requireSense };
 }
 
-/** Fields that an error names. */
+/** Most fields that an error names. */
 const MAX_NAMES = 20;
 
-/** A run imported without a mapping: the members of a row, without its nodes. */
+/** A run imported without a mapping: the members of a row, except its nodes. */
 function withoutOthers(record: { readonly value: unknown; readonly run_id?: string }, { mapping }: ImportRow): unknown {
   if (record.run_id === undefined || mapping !== null) return record.value;
   const { inputs, expected_outputs, external_id } = record.value as JsonObject;
@@ -235,7 +235,7 @@ async function endIn(
   });
 }
 
-/** Ends an import that a fault of ours keeps from its own end. */
+/** Ends an import that a fault of ours has stopped. */
 export async function failImport(
   deps: ImportDeps,
   { org_id, import_id }: ImportInput,
@@ -251,7 +251,7 @@ export async function failImport(
   await discardFile(deps, job);
 }
 
-/** The file has been read. Where that fails, it stays: it is small beside what the dataset holds. */
+/** The file has been read. If the removal fails, it stays: it is small beside the dataset. */
 async function discardFile({ blobs }: ImportDeps, { source }: ImportRow): Promise<void> {
   if ("blob_key" in source) await blobs.delete(source.blob_key).catch(() => undefined);
 }

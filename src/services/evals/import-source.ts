@@ -11,7 +11,7 @@ import type { Database } from "../../stores/db.ts";
 import { listRunsToImport } from "../../stores/evals/run-values.ts";
 import type { RunValues } from "../../stores/evals/run-values.ts";
 
-/** What the records of an import are read with. */
+/** What reading the records of an import needs. */
 export interface SourceDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -20,7 +20,7 @@ export interface SourceDeps {
   readonly maxBytes: number;
 }
 
-/** Thrown where the source of an import cannot be read; code and message are for its owner. */
+/** Thrown if the source of an import cannot be read; code and message are for its owner. */
 export class SourceUnreadable extends Error {
   readonly code: string;
 
@@ -31,7 +31,7 @@ export class SourceUnreadable extends Error {
   }
 }
 
-/** A record, and the run that it is of. */
+/** A record, with its run. */
 export type SourceRecord = FileRecord & { readonly run_id?: string };
 
 /** The records of an import's source one after the other. Throws SourceUnreadable and RecordsUnreadable. */
@@ -94,7 +94,7 @@ async function* recordsOfRuns(
   }
 }
 
-/** Inputs and outputs, by node id; the id of the run names the row, so that it is not taken twice. */
+/** Inputs and outputs by node id. The run's id becomes the row's external id, so that no run is imported twice. */
 async function recordOfRun(blobs: BlobStore, run: RunValues): Promise<{ value: unknown } | { problem: string }> {
   try {
     const [inputs, outputs] = [await loadAll(blobs, run.inputs), await loadAll(blobs, run.outputs ?? {})];
@@ -105,7 +105,7 @@ async function recordOfRun(blobs: BlobStore, run: RunValues): Promise<{ value: u
   }
 }
 
-/** The values themselves, wherever they are kept. */
+/** Loads the values from wherever they are stored. */
 async function loadAll(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
   const loaded: Array<[string, Json]> = [];
   for (const [id, value] of Object.entries(values)) loaded.push([id, await loadValue(blobs, value)]);

@@ -17,9 +17,9 @@ export interface JudgeCall {
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a judge needs of the models. */
+/** What a judge needs to call models. */
 export interface JudgeModel {
-  /** Throws EvaluatorError where there is no model, or it does not answer. */
+  /** Throws EvaluatorError if there is no model, or it does not answer. */
   generate(call: JudgeCall): Promise<{ readonly text: string; readonly usage: JsonObject }>;
 }
 
@@ -30,7 +30,9 @@ export interface Judgement {
 
 const DEFAULT_SCALE = { min: 0, max: 1 };
 
-/** Thrown where a judge has been asked and there is no judgement: what the questions have cost is counted all the same. */
+/**
+ * Thrown if a judge was asked but gave no judgement. It carries the cost of the questions, which counts all the same.
+ */
 export class NotJudged extends EvaluatorError {
   readonly usage: JsonObject;
 
@@ -55,7 +57,7 @@ function judgeSystem({ rubric, labels, scale = DEFAULT_SCALE }: JudgeConfig, fen
   ].join("\n\n");
 }
 
-/** Asks as often as it is configured: of labels the majority counts, of a scale the median. Throws NotJudged. */
+/** Asks as often as configured. Labels are decided by the majority, scores by the median. Throws NotJudged. */
 export async function judge(
   model: JudgeModel,
   definition: EvaluatorDefinition<"llm_judge">,
@@ -75,7 +77,7 @@ export async function judge(
     } catch (error) {
       if (!(error instanceof EvaluatorError)) throw error;
       failure = error;
-      // Another question would be refused as well.
+      // Other questions would be refused as well.
       if (NEVER_ANSWERED.has(error.code)) break;
     }
   }
@@ -127,13 +129,13 @@ function numberIn(value: unknown): number | null {
   return typeof value === "string" && /^[+-]?\d{1,20}(?:\.\d{0,20})?$/.test(value.trim()) ? Number(value) : null;
 }
 
-/** Longest answer that is looked at (characters), from its end; and how often an object is looked for in it. */
+/** Longest end of an answer that is searched (characters), and how many objects are tried in it. */
 const MAX_ANSWER = 20_000;
 const MAX_TRIES = 64;
 
 /**
- * What may be the score or label of an answer: that of the last object that has one, or the answer itself. What a model thinks aloud
- * before it answers is no answer, even where none follows.
+ * Finds the score or label in an answer: in its last object that has one, or else the answer itself. A model's
+ * thinking before the answer does not count, even if no answer follows.
  */
 function saidIn(
   text: string,
@@ -141,7 +143,7 @@ function saidIn(
 ): { readonly value: unknown; readonly reasoning: string } | null {
   const whole = text.slice(-MAX_ANSWER);
   const last = [...whole.matchAll(/<\/think(?:ing)?>/gi)].at(-1);
-  // One who has not ended thinking has not answered.
+  // A model that has not finished thinking has not answered.
   if (last === undefined && /^\s*<think/i.test(text)) return null;
   const thought = last === undefined ? 0 : last.index + last[0].length;
   const said = whole.slice(thought);
@@ -151,14 +153,17 @@ function saidIn(
   return { value: found[member], reasoning: typeof reasoning === "string" ? reasoning : "" };
 }
 
-/** An answer of one line that is a value alone, in quotes or not. */
+/** An answer of one line that is only a value, in quotes or not. */
 function bareValue(answer: string): string | null {
   const lines = answer.split("\n").flatMap((line) => (/^\s*(?:```.*)?$/.test(line) ? [] : [line.trim()]));
   const [line] = lines;
   return line === undefined || lines.length > 1 ? null : line.replace(/^"(.*)"$/, "$1");
 }
 
-/** The last object in a text, whatever is around it, that has a member and ends after a place: it may quote what is there. */
+/**
+ * The last object in a text that has the member and ends behind `after`. It may start earlier and quote what is there,
+ * and other text may surround it.
+ */
 function lastObject(text: string, member: string, after: number): Record<string, unknown> | null {
   let last: Record<string, unknown> | null = null;
   let from = text.indexOf("{");
@@ -171,7 +176,7 @@ function lastObject(text: string, member: string, after: number): Record<string,
   return last;
 }
 
-/** Where the object that begins there has ended; -1 where it has not. */
+/** The end of the object that starts at `from`; -1 if it does not end. */
 function endOfObject(text: string, from: number): number {
   let depth = 0;
   let isQuoted = false;
@@ -216,7 +221,7 @@ function majorityOf(answers: readonly Answer[], { labels = [] }: JudgeConfig, { 
   return { value: counted, label, reasoning, passed: passes };
 }
 
-/** The numbers of several usages, added; null where there are none. */
+/** The sums of several usages; null if there are none. */
 export function addedUp(usages: readonly JsonObject[]): JsonObject | null {
   if (usages.length === 0) return null;
   const sum: Record<string, number> = {};

@@ -13,10 +13,10 @@ import type { ScheduleKind } from "../schedules/apply.ts";
 
 type Settings = Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MONITOR_INTERVAL_SECONDS">;
 
-/** Scoring that was missed is made up for by the next one. */
+/** The next scoring makes up for a missed one. */
 const CATCHUP_SECONDS = 10;
 
-/** The schedules by which monitors score. */
+/** The schedules of monitors' scoring. */
 export function monitorSchedules(config: Settings): ScheduleKind {
   return {
     prefix: MONITOR_SCHEDULES,
@@ -45,7 +45,7 @@ function scheduleOf(config: Settings, { org_id, monitor_id, enabled }: MonitorSc
     at: { every_seconds },
     overlap: "skip",
     catchup_window_seconds: CATCHUP_SECONDS,
-    // Not all at the same second.
+    // Spread, so that they do not all run in the same second.
     jitter_seconds: Math.floor(every_seconds / 4),
     workflow: {
       type: "watchMonitor",

@@ -8,7 +8,7 @@ import type { ScoreSummary, SeenRuns, StatGroup, StatsRange, SummaryRow } from "
 /** Numbers of some time. */
 export interface Figures extends Omit<ScoreSummary, "passes" | "judged"> {
   readonly pass_rate: number | null;
-  /** Null by flow version: what was not sampled is counted for all versions together. */
+  /** Null by flow version: runs that were not sampled are only counted for all versions together. */
   readonly eligible: number | null;
   readonly sampled: number | null;
 }
@@ -45,7 +45,7 @@ export interface StatsRequest {
   readonly group_by: StatGroup | null;
 }
 
-/** The statistics of a monitor over whole buckets; null where they are more than may be asked for. */
+/** The statistics of a monitor over whole buckets; null if there would be too many. */
 export async function scoreStats(db: Db, monitorId: string, request: StatsRequest): Promise<ScoreStats | null> {
   const { granularity, evaluator_ids, group_by } = request;
   const buckets = bucketsOf(request.from, request.to, granularity);

@@ -25,7 +25,7 @@ import { monitorSchedules } from "./monitor-schedules.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** What monitors are kept with. */
+/** What monitors need. */
 export interface MonitorDeps {
   readonly logger: Logger;
   readonly config: Pick<
@@ -55,7 +55,7 @@ export function monitorLimits(config: MonitorDeps["config"]): MonitorLimits {
 /** The request for a monitor. */
 export interface MonitorRequest extends Omit<MonitorPlan, "evaluators" | "max_per_hour"> {
   readonly evaluator_ids: readonly string[];
-  /** Default: a hundred, or what the installation allows. */
+  /** Default: a hundred, or the installation's limit if that is lower. */
   readonly max_per_hour?: number | undefined;
   readonly filter: MonitorFilter;
 }
@@ -76,7 +76,7 @@ async function requireLocked(db: Db, monitorId: string): Promise<MonitorRow> {
   return row;
 }
 
-/** Pins the evaluators as they are now. Throws 404 for what is not there, and 422 for what is more than is allowed. */
+/** Pins the present versions of the evaluators. Throws 404 for missing ones, and 422 for too many. */
 async function planOf({ db, config }: MonitorDeps, orgId: string, request: MonitorRequest): Promise<MonitorPlan> {
   const limits = monitorLimits(config);
   const ids = [...new Set(request.evaluator_ids)];
@@ -100,7 +100,7 @@ async function planOf({ db, config }: MonitorDeps, orgId: string, request: Monit
   });
 }
 
-/** Creates a monitor. Throws 404, 409 where the organisation has as many as it may, and 422. */
+/** Creates a monitor. Throws 404, 409 if the organisation has as many as it may, and 422. */
 export async function createMonitor(
   deps: MonitorDeps,
   orgId: string,
@@ -135,7 +135,10 @@ function settingsOf(row: MonitorRow): Omit<MonitorPlan, "evaluators"> {
 
 export type MonitorChange = { readonly [Member in keyof MonitorRequest]?: MonitorRequest[Member] | undefined };
 
-/** Changes a monitor; evaluators that are named are pinned anew. `check` is called with it as it is. Throws 404, 409 and 422. */
+/**
+ * Changes a monitor, and pins named evaluators anew. Calls `check` with it before it changes anything. Throws 404, 409
+ * and 422.
+ */
 export async function changeMonitor(
   deps: MonitorDeps,
   orgId: string,
@@ -164,7 +167,7 @@ export async function changeMonitor(
   return await applyAndRead(deps, orgId, monitorId);
 }
 
-/** Throws 409 where the alert looks at an evaluator that is not one of these. */
+/** Throws 409 if the alert uses an evaluator that is not one of these. */
 function requireAlerted({ alert }: MonitorRow, evaluators: MonitorPlan["evaluators"]): void {
   const missing = alert.conditions.find(
     (each) => !evaluators.some(({ evaluator_id }) => evaluator_id === each.evaluator_id),
@@ -176,7 +179,7 @@ function requireAlerted({ alert }: MonitorRow, evaluators: MonitorPlan["evaluato
     );
 }
 
-/** Deletes a monitor: no run is sampled for it any more. Throws 404. */
+/** Deletes a monitor: no more runs are sampled for it. Throws 404. */
 export async function deleteMonitor(
   deps: MonitorDeps,
   orgId: string,
@@ -197,7 +200,7 @@ export const deleteMonitorsOf = (db: Db, projectId: string): Promise<void> =>
 
 export type AlertChange = { readonly [Member in keyof AlertSettings]?: AlertSettings[Member] | undefined };
 
-/** Changes the alert of a monitor. What was measured belongs to what it was before. Throws 404 and 422. */
+/** Changes the alert of a monitor. Earlier measurements belong to the earlier alert. Throws 404 and 422. */
 export async function changeAlert(
   deps: MonitorDeps,
   orgId: string,
@@ -226,7 +229,7 @@ export async function changeAlert(
       if (alert.enabled && alert.conditions.length === 0)
         throw invalid(["body", "conditions"], "An alert that is enabled has one condition at least");
       const isOther = given.conditions !== undefined || alert.enabled !== row.alert.enabled;
-      // The last report stays: the end of a reported alert is reported too.
+      // The last report stays, because the end of a reported alert is reported too.
       const state = isOther ? { ...UNKNOWN_ALERT, told_at: row.alert_state.told_at } : row.alert_state;
       await updateAlert(connection, monitorId, alert, state);
     },

@@ -54,7 +54,7 @@ import { gatesOf } from "./experiments.ts";
 import { scoreRuns } from "./score-runs.ts";
 import type { Scorer } from "./scorer.ts";
 
-/** What experiments are run with. */
+/** What running experiments needs. */
 export interface RunExperimentDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -64,14 +64,14 @@ export interface RunExperimentDeps {
   readonly limits: RunLimits & { readonly max_input_bytes: number };
 }
 
-/** Workflows that share the rows of an experiment, at most. */
+/** Most workflows that share the rows of an experiment. */
 const MAX_LANES = 4;
-/** Rows that a lane takes at once, at most, and how long their inputs may be together (characters). */
+/** Most rows that a lane takes at once, and the longest sum of their inputs (characters). */
 const MAX_TAKEN = 50;
 const TAKEN_CHARS = 1024 * 1024;
 const SCORED_AGAIN = 100;
 
-/** Begins a job: makes the experiment's rows, or resets the rows to run again. Null where there is nothing to run. */
+/** Starts a job: makes the experiment's rows, or resets the rows to run again. Null if there is nothing to run. */
 export async function beginExperiment(
   { db }: Pick<RunExperimentDeps, "db">,
   { org_id, experiment_id, job_id, kind }: ExperimentJobInput,
@@ -80,7 +80,7 @@ export async function beginExperiment(
     const experiment = await findExperiment(connection, experiment_id, true);
     const job = await findJob(connection, job_id);
     if (experiment === null || job === null || job.cancel || !isOpen(job)) return null;
-    // An earlier attempt, whose answer was lost, began it.
+    // Otherwise an earlier attempt, whose answer was lost, has started it.
     if (experiment.state === "QUEUED") {
       const rows = await makeRows(connection, experiment_id);
       const { row_ids = null } = job.options;
@@ -100,7 +100,7 @@ function isOpen({ state }: JobRow): boolean {
   return state === "pending" || state === "running";
 }
 
-/** The next rows of a lane, their runs inserted: however often this is called, there is one run a row. */
+/** Inserts the runs of a lane's next rows and returns them. However often it is called, there is one run a row. */
 export async function nextRows(
   deps: RunExperimentDeps,
   input: LaneInput,
@@ -112,7 +112,7 @@ export async function nextRows(
     const experiment = await findExperiment(connection, experiment_id);
     const job = await findJob(connection, job_id);
     if (experiment === null || job === null || job.cancel || isSpent(experiment)) return null;
-    // With a budget no more than can be under way: what has been taken is run.
+    // With a budget, it takes no more rows than can run at once: taken rows are run.
     const taken = Math.min(MAX_TAKEN, experiment.max_cost_usd === null ? 2 * input.concurrency : input.concurrency);
     return { experiment, taken, open: await openRows(connection, experiment_id, input, taken) };
   });
@@ -171,12 +171,12 @@ export async function nextRows(
   return { rows, more: rows.length < open.length || open.length === taken };
 }
 
-/** Whether an experiment has spent what it may: rows under way end. */
+/** Whether an experiment has used up its budget. Running rows still end. */
 function isSpent({ max_cost_usd, cost_usd }: ExperimentRow): boolean {
   return max_cost_usd !== null && cost_usd >= max_cost_usd;
 }
 
-/** An id with the present time, like the id of any run, and the rest derived from the row. The row stores it. */
+/** An id with the present time, like any run's; the rest is derived from the row. The row stores it. */
 function runIdOf(experimentId: string, { row_id, repetition, attempt }: OpenRow): string {
   return uuid7Of(
     uuidv7(),
@@ -184,10 +184,10 @@ function runIdOf(experimentId: string, { row_id, repetition, attempt }: OpenRow)
   );
 }
 
-/** Thrown where a run's workflow has ended and its record does not say so yet; the reconciler sees to that. */
+/** Thrown if a run's workflow has ended but its record does not say so yet. The reconciler settles the record. */
 export class RunsNotSettled extends Error {}
 
-/** Writes how rows have ended, and has their runs scored. Can be called again after any failure. */
+/** Records the ends of rows, and has their runs scored. Can be called again after any failure. */
 export async function scoreRows(
   deps: RunExperimentDeps,
   input: ExperimentJobInput & { readonly places: readonly number[] },
@@ -210,7 +210,7 @@ export async function scoreRows(
   await workOutProgress(db, org_id, experiment);
 }
 
-/** How often what the scores come to is worked out, and how much more of the time is spent on other things. */
+/** The least time between two counts of the progress, and its share: one part counting, twenty parts resting. */
 const PROGRESS_EVERY_MS = 2000;
 const PROGRESS_REST = 20;
 
@@ -238,7 +238,7 @@ function endOf(row: RanRow): RowEnd {
   return { place, state: stateOf(row), error: why, latency_ms, cost_usd, tokens };
 }
 
-/** Scores again, by some evaluators or all, what has been run. */
+/** Scores runs again, by some evaluators or all of them. */
 export async function scoreExperiment(
   deps: RunExperimentDeps,
   { org_id, experiment_id, job_id }: ExperimentJobInput,
@@ -263,14 +263,16 @@ export async function scoreExperiment(
     await scoreRuns(deps, org_id, pins, page, { experiment_id, again: true, signal });
     done += page.length;
     const isLast = page.length < SCORED_AGAIN;
-    // Rows that have not run are not scored; how many there are is known now.
+    // Rows without a run are not scored, so their number is known only now.
     await db.org(org_id, (connection) => noteJob(connection, job_id, done, isLast ? done : null));
     after = page.at(-1)?.place ?? after;
     if (isLast) return;
   }
 }
 
-/** Ends a job, and but for an export the experiment with it: its status, its verdict and its event in one transaction. */
+/**
+ * Ends a job. Unless it is an export, the experiment ends in the same transaction, with its status, verdict and event.
+ */
 export async function endExperiment({ db }: Pick<RunExperimentDeps, "db">, input: ExperimentEndInput): Promise<void> {
   const { org_id, experiment_id, job_id, kind, cancelled, failure } = input;
   await db.orgTransaction(org_id, async (connection) => {
@@ -308,7 +310,7 @@ export async function endExperiment({ db }: Pick<RunExperimentDeps, "db">, input
   });
 }
 
-/** Ends a job whose end cannot be worked out. */
+/** Ends a job whose regular end has failed. */
 export async function failExperiment(
   { db }: Pick<RunExperimentDeps, "db">,
   { org_id, experiment_id, job_id, kind }: ExperimentJobInput,

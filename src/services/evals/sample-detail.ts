@@ -5,11 +5,11 @@ import { jsonLength } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import type { RecordedNode } from "../../stores/evals/samples.ts";
 
-/** Longest detail of a sample (characters of JSON): what comes later is left out, as outputs that are too long are. */
+/** Longest detail of a sample (characters of JSON). The rest is left out, like outputs that are too long. */
 const MAX_DETAIL = 512 * 1024;
 const MAX_PASSAGES = 200;
 
-/** The nodes of a run as judges, code and webhooks get them. */
+/** The nodes of a run as judges, code and webhooks see them. */
 export function detailOf(rows: readonly RecordedNode[]): SampleDetail {
   const nodes: Record<string, NodeDetail> = {};
   const passages: Passage[] = [];
@@ -19,7 +19,7 @@ export function detailOf(rows: readonly RecordedNode[]): SampleDetail {
     const isLong = size > left;
     if (!isLong) {
       left -= size;
-      // An agent cites what its tools have found: those are the ones to ask.
+      // An agent cites what its tools have found, so the tools' own passages are used.
       if (type !== "llm") passages.push(...passagesIn(path, output).slice(0, MAX_PASSAGES - passages.length));
     }
     nodes[path] = {
@@ -35,7 +35,7 @@ export function detailOf(rows: readonly RecordedNode[]): SampleDetail {
   return { nodes, passages };
 }
 
-/** The passages in what a search has yielded: as results, or as the numbered text that a model is given. */
+/** The passages in the output of a search: from its results, or from the numbered text for a model. */
 function passagesIn(path: string, output: Json): Passage[] {
   if (typeof output !== "object" || output === null || Array.isArray(output)) return [];
   const { citations, results, text } = output as JsonObject;
@@ -52,7 +52,7 @@ function passagesIn(path: string, output: Json): Passage[] {
   }));
 }
 
-/** The passages of a text that gives each a number: each is between its heading and the next one. */
+/** Splits a numbered text into its passages: each is between its heading and the next one. */
 function numbered(text: string, citations: readonly Citation[]): string[] {
   const starts: Array<readonly [heading: number, passage: number]> = [];
   let from = 0;

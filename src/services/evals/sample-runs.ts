@@ -8,8 +8,8 @@ import { countHours, enabledMonitors, labelsOf, takeRuns } from "../../stores/ev
 import type { SamplingMonitor, TakenRun } from "../../stores/evals/monitor-runs.ts";
 
 /**
- * Takes the runs that monitors have scored, in the transaction that relays the events of their ends. Nothing is scored here.
- * System only.
+ * Takes the ended runs that monitors sample, in the transaction that relays their events. It scores nothing. System
+ * only.
  */
 export async function sampleRuns(db: Db, events: readonly DomainEvent[]): Promise<void> {
   const runs = events.flatMap(endedRunOf);
@@ -33,7 +33,7 @@ interface Match {
   readonly run: EndedRun;
 }
 
-/** The runs of an hour that a monitor looks at. */
+/** A monitor's runs in one hour. */
 interface Hour {
   readonly monitor: SamplingMonitor;
   readonly hour: string;
@@ -77,7 +77,7 @@ function hourOf(time: string): string {
   return new Date(Math.floor(Date.parse(time) / 3_600_000) * 3_600_000).toISOString();
 }
 
-/** The run that an event tells the end of. */
+/** The run whose end an event reports. */
 function endedRunOf({ type, org_id, project_id, data, occurred_at }: DomainEvent): EndedRun[] {
   const { run_id, flow_version, state, run_type } = data;
   if (!type.startsWith("run.") && !type.startsWith("part.")) return [];

@@ -7,13 +7,16 @@ import { sampleNodes, sampleRuns } from "../../stores/evals/samples.ts";
 import type { RecordedNode } from "../../stores/evals/samples.ts";
 import { detailOf } from "./sample-detail.ts";
 
-/** What samples are made with. */
+/** What making samples needs. */
 export interface SampleDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
 }
 
-/** Samples of runs by their ids; a run that has not ended has none. The caller adds the expected outputs. `detailed`: with all that judges, code and webhooks get. */
+/**
+ * Samples of runs by their ids; an open run has none. The caller adds the expected outputs. `detailed`: with
+ * everything that judges, code and webhooks get.
+ */
 export async function samplesOf(
   { db, blobs }: SampleDeps,
   orgId: string,
@@ -36,9 +39,9 @@ export async function samplesOf(
       metadata: run.metadata,
       error: error && { code: error.code, message: error.message },
       latency_ms: latency_ms === null ? null : Math.round(latency_ms),
-      // A run without model calls costs nothing; of one with them the cost may not be known.
+      // A run without model calls costs nothing. The cost of one with calls may be unknown.
       cost_usd: typeof cost === "number" ? cost : usage["total_tokens"] ? null : 0,
-      // As runs show it, whether there was a call of a model or not.
+      // The same members as runs show, with or without model calls.
       usage: { input_tokens: 0, output_tokens: 0, total_tokens: 0, cost_usd: 0, estimated: false, ...usage },
       nodes: run.nodes,
       citations: (citations ?? []).map(({ resource_id, resource_path }) => ({ resource_id, resource_path })),
@@ -48,7 +51,7 @@ export async function samplesOf(
   return samples;
 }
 
-/** Loads the values, wherever they are stored. Missing ones are left out. */
+/** Loads values from wherever they are stored. Leaves missing ones out. */
 export async function loadValues(blobs: BlobStore, values: Readonly<Record<string, StoredValue>>): Promise<JsonObject> {
   const loaded: Array<[string, Json]> = [];
   for (const [id, value] of Object.entries(values)) {

@@ -21,7 +21,7 @@ export interface EvaluatorPin {
   readonly version: number;
 }
 
-/** A run to score, and what is known of it beyond its record. */
+/** A run to score, with facts that its record does not have. */
 export interface RunToScore {
   readonly run_id: string;
   readonly expected_outputs?: JsonObject;
@@ -31,19 +31,22 @@ export interface RunToScore {
 export interface ScoreRunsOptions {
   readonly experiment_id?: string;
   readonly monitor_id?: string;
-  /** Scores again what has been scored; default only what has not, or was an error. */
+  /** Scores runs again. By default only scores that are missing or errors are made. */
   readonly again?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** Runs scored together where an evaluator reads whole samples, and otherwise. Their scores are stored before the next batch. */
+/**
+ * Batch sizes: where an evaluator reads whole samples, and otherwise. Each batch's scores are stored before the next
+ * one.
+ */
 const WHOLE_AT_ONCE = 20;
 const AT_ONCE = 100;
 
 /**
- * Scores runs that have ended by versions of evaluators and keeps the scores. What a version has said of a run is not asked for
- * again, whoever asked before, and whatever others could not say. What judges have cost an experiment is added to it in the
- * transaction that keeps what they have said. Can be called again after any failure.
+ * Scores ended runs by versions of evaluators and stores the scores. It never repeats a score that a version has
+ * given, whoever asked for it and whatever other evaluators failed to give. The cost of judges is added to the
+ * experiment in the transaction that stores their scores. Can be called again after any failure.
  */
 export async function scoreRuns(
   deps: ScoreRunsDeps,
@@ -58,7 +61,7 @@ export async function scoreRuns(
   const known = again ? new Set<string>() : await deps.db.org(orgId, (connection) => scoredBefore(connection, ids));
   const openOf = (runId: string): PinnedEvaluator[] =>
     evaluators.filter(({ evaluator_id, version }) => !known.has(`${runId} ${evaluator_id} ${version}`));
-  // Runs that lack the same scores.
+  // Groups runs that lack the same scores.
   const groups = new Map<string, { readonly asked: readonly PinnedEvaluator[]; readonly runs: RunToScore[] }>();
   for (const run of runs) {
     const asked = openOf(run.run_id);

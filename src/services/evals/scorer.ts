@@ -25,7 +25,7 @@ import { scoreByCode, scoreByWebhook, similarities, tellable } from "./external.
 import { NotJudged, addedUp, judge } from "./judge.ts";
 import type { JudgeModel } from "./judge.ts";
 
-/** What samples are scored with. */
+/** What scoring samples needs. */
 export interface ScorerDeps {
   readonly evaluation: Pick<Evaluation, "scores" | "sources">;
   readonly embedders: EmbedderSource;
@@ -33,7 +33,7 @@ export interface ScorerDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   readonly secrets: SecretBox;
   readonly judge: JudgeModel;
-  /** Of Millrace, for the User-Agent. */
+  /** Millrace's own, for the User-Agent. */
   readonly version: string;
 }
 
@@ -45,15 +45,18 @@ export interface ScoringEvaluator {
   readonly secret: Buffer | null;
 }
 
-/** A score, and how it came about. */
+/** A score, with its explanation. */
 export interface Scored extends ScoreResult {
   readonly usage: JsonObject | null;
-  /** What a judge was asked. */
+  /** The question to the judge. */
   readonly rendered_prompt: string | null;
 }
 
 export interface Scorer {
-  /** The scores of each sample, in the order of the evaluators. Throws what is no fault of evaluator or sample. */
+  /**
+   * The scores of each sample, in the order of the evaluators. Throws only faults that are neither the evaluator's nor
+   * the sample's.
+   */
   score(
     orgId: string,
     evaluators: readonly ScoringEvaluator[],
@@ -65,21 +68,21 @@ export interface Scorer {
 /** Samples that are sent to be scored together, in number and characters. */
 const BATCH = 100;
 const BATCH_CHARS = 4_000_000;
-/** Requests of one evaluator under way at once. */
+/** Most concurrent requests of one evaluator. */
 const AT_ONCE = 8;
 
-/** What one definition found in one sample. */
+/** The finding of one definition in one sample. */
 interface Made {
   readonly outcome: Outcome;
   readonly usage?: JsonObject;
   readonly prompt?: string;
 }
 
-/** Where a sealed secret belongs: at another evaluator it cannot be opened. */
+/** Binds a sealed secret to its evaluator: it cannot be opened at another one. */
 export const secretContext = (evaluatorId: string): string => `evaluators/${evaluatorId}/secret`;
 
 export function createScorer(deps: ScorerDeps): Scorer {
-  /** What a definition that is scored here, or a part of a composite, finds in all samples. */
+  /** The findings of a definition in all samples; the definition is scored here, or is a part of a composite. */
   async function byCalling(
     orgId: string,
     definition: EvaluatorDefinition,
@@ -133,9 +136,9 @@ export function createScorer(deps: ScorerDeps): Scorer {
       const { prompt: source } = definition.config;
       const subject = subjectOf(definition, sample);
       const output = requireOutput(subject);
-      // Nobody who makes an output knows it: no output can pose as another section of the prompt.
+      // Random, so that no output can pose as another section of the prompt.
       const fence = randomBytes(8).toString("hex");
-      // A template takes null for nothing.
+      // To a template, null is the same as absent.
       const expected = subject.expected === null ? "null" : (subject.expected ?? null);
       const scope = scopeOf(sample, {
         ...sample.detail?.nodes,
@@ -202,7 +205,7 @@ export function createScorer(deps: ScorerDeps): Scorer {
     samples: readonly EvalSample[],
     signal: AbortSignal | undefined,
   ): Promise<Scored[][]> {
-    // Parts of composites are scored as evaluators are.
+    // Parts of composites are scored like evaluators.
     const leaves = evaluators.flatMap((evaluator) =>
       partsOf(evaluator.definition).map((definition) => ({ definition, evaluator })),
     );

@@ -14,8 +14,8 @@ export interface SweeperDeps {
 }
 
 /**
- * Starts again the imports and the jobs of experiments that a dead process left; where they are under way, that does nothing. Any
- * number of processes may do it.
+ * Restarts the imports and experiment jobs that a dead process left behind. It does nothing to those in progress. Any
+ * number of processes may run it.
  */
 export function startEvalSweeper(deps: SweeperDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
   const { db, evals } = deps;

@@ -14,13 +14,16 @@ import type { ScoreRunsDeps } from "./score-runs.ts";
 
 /** Runs that are scored together. */
 const BATCH = 50;
-/** After so many attempts runs are scored one by one, and after so many more the run is given up: it is counted as an error. */
+/**
+ * After so many failed attempts runs are scored one by one. After MAX_ATTEMPTS a run is given up and counted as an
+ * error.
+ */
 const SUSPICIOUS = 3;
 const MAX_ATTEMPTS = 5;
 /** Runs that an alert names. */
 const MAX_NAMED_RUNS = 50;
 
-/** Scores the next runs that a monitor has taken. `more`: there may be others. Can be called again after any failure. */
+/** Scores the next sampled runs of a monitor. `more`: there may be others. Can be called again after any failure. */
 export async function scoreTaken(
   deps: ScoreRunsDeps,
   { org_id, monitor_id }: WatchInput,
@@ -41,7 +44,7 @@ export async function scoreTaken(
   return { more: runs.length === BATCH || runs.some(({ attempts }) => attempts > SUSPICIOUS) };
 }
 
-/** Looks whether a monitor's alert has changed, and tells so in the transaction that records it. */
+/** Checks whether a monitor's alert has changed, and reports a change in the transaction that records it. */
 export async function checkAlert({ db }: Pick<ScoreRunsDeps, "db">, { org_id, monitor_id }: WatchInput): Promise<void> {
   await db.orgTransaction(org_id, async (connection) => {
     const monitor = await lockMonitor(connection, monitor_id);
@@ -113,7 +116,7 @@ async function tell(
   });
 }
 
-/** Which scores make for a condition's alert; null where it is about how many there are. */
+/** Which scores contribute to a condition's alert; null if it is about their number. */
 function blameOf({ metric, op, threshold }: AlertCondition): Blame | null {
   switch (metric) {
     case "mean":

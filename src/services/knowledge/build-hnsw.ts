@@ -11,14 +11,14 @@ import {
 import type { HnswCandidate } from "../../stores/knowledge/hnsw.ts";
 import { toNumbers } from "./index-resource.ts";
 
-/** Chunks from which an index is searched by HNSW: below, comparing with all of them is exact and as quick. */
+/** Number of chunks from which an index is searched by HNSW. Below it, an exact comparison is as fast. */
 const HNSW_MIN_CHUNKS = 20_000;
 const COPIED_AT_ONCE = 1000;
 const LISTED = 10;
 
 /**
- * Builds an HNSW index for each large index that has none, where the database has pgvector. For housekeeping: one process at a
- * time does it, and until it is done searches are exact. Returns how many were built.
+ * Builds an HNSW index for each large index without one, if the database has pgvector. For housekeeping: one process
+ * at a time builds, and searches are exact until it has finished. Returns how many were built.
  */
 export async function buildHnswIndexes(database: Database, minChunks: number = HNSW_MIN_CHUNKS): Promise<number> {
   if (!(await database.system(hasPgvector))) return 0;
@@ -29,7 +29,7 @@ export async function buildHnswIndexes(database: Database, minChunks: number = H
         await copyVectors(database, candidate);
         await database.system((db) => createHnsw(db, candidate));
         await database.system((db) => markHnsw(db, candidate.index_no, true));
-        // What was written since the first copy; from here on each writer writes both.
+        // Copies what was written since the first copy. From now on each writer writes to both.
         await copyVectors(database, candidate);
         built += 1;
       }

@@ -8,15 +8,18 @@ import { changeLocked } from "../change.ts";
 import { requireKnowledgeBase } from "./knowledge-bases.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
-/** What can be said anew of a resource; its content stays. What is left out stays, and a field that is null is removed. */
+/**
+ * Changes to the description of a resource; its content stays. Absent members stay, and a field that is null is
+ * removed.
+ */
 export interface ResourceChange {
   readonly name?: string | undefined;
   readonly user_metadata?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /**
- * Changes what is said of a resource: searches find it by that at once. `check` is called with it as it is, locked, before anything is
- * changed. Throws 404, and 422 for what does not fit the metadata schema.
+ * Changes the description of a resource; searches use it at once. Calls `check` with the locked resource before it
+ * changes anything. Throws 404, and 422 for what does not fit the metadata schema.
  */
 export async function changeResource(
   database: Database,

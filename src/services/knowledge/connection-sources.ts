@@ -9,7 +9,8 @@ import { holdConnection } from "../providers/hold-connection.ts";
 const MAX_LISTED = 100;
 
 /**
- * Throws 422 where a knowledge base cannot take its documents from there. The connection stays until the transaction ends.
+ * Throws 422 if a knowledge base cannot take its documents from this connection. The connection stays until the
+ * transaction ends.
  */
 export async function requireConnectionSources(
   db: Db,
@@ -32,7 +33,9 @@ export async function requireConnectionSources(
   }
 }
 
-/** Throws 409 `in_use` where knowledge bases take documents from a connection that the transaction has locked for update. */
+/**
+ * Throws 409 `in_use` if knowledge bases take documents from a connection that the transaction has locked for update.
+ */
 export async function refuseWhileSource(db: Db, connectionId: string): Promise<void> {
   const used_by = await basesOfConnection(db, connectionId, MAX_LISTED);
   const [first] = used_by;

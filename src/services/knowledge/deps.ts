@@ -7,17 +7,17 @@ import type { VectorCache } from "./vector-cache.ts";
 
 /** Where the embedding models of organisations come from. */
 export interface EmbedderSource {
-  /** The embedder of a model by the name that a knowledge base gives it, or why there is none (for people). */
+  /** The embedder of the model with this name in a knowledge base, or the reason (for people) why there is none. */
   find(orgId: string, model: string): Promise<{ readonly embedder: Embedder } | { readonly no: string }>;
 }
 
-/** What knowledge bases are indexed with. */
+/** What indexing of knowledge bases needs. */
 export interface IndexDeps {
   readonly database: Database;
   readonly embedders: EmbedderSource;
 }
 
-/** What knowledge bases are queried with. */
+/** What queries of knowledge bases need. */
 export interface QueryDeps extends IndexDeps {
   readonly vectors: VectorCache;
   readonly postings: PostingCache;

@@ -2,7 +2,7 @@ import type { ChunkedText } from "../../domain/knowledge/chunk.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import { DOCUMENT_LIMITS } from "../../platform/parsing/limits.ts";
 
-/** As JSON a character may take six bytes, and places stand beside the text. */
+/** A character may take six bytes as JSON, and the places are stored with the text. */
 const MAX_STORED_BYTES = 8 * DOCUMENT_LIMITS.textBytes;
 
 /** Stores the text of a resource with the places of its pages and headings; returns the blob's key. */

@@ -7,16 +7,16 @@ import { SUPPORTED_MIME_TYPES, detectMime, isImageMime, isSupportedMime } from "
 
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
 
-/** What pages are fetched with. */
+/** What fetching pages needs. */
 export interface PageDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** Of Millrace, for the User-Agent. */
+  /** Millrace's own, for the User-Agent. */
   readonly version: string;
   /** Longest file, in bytes. */
   readonly maxBytes: number;
 }
 
-/** What an address answered earlier: with either of them it is asked for its content only where that is another. */
+/** Validators of an earlier answer. With one of them, the address sends its content only if that has changed. */
 export interface PageVersion {
   readonly etag: string | null;
   readonly last_modified: string | null;
@@ -25,7 +25,7 @@ export interface PageVersion {
 /** What an address gives. */
 export interface FetchedPage extends PageVersion {
   readonly outcome: "fetched";
-  /** Where it came from, after redirects. */
+  /** The final address after redirects. */
   readonly url: string;
   readonly body: Buffer;
   /** SHA-256, as hexadecimal digits. */
@@ -36,10 +36,10 @@ export interface FetchedPage extends PageVersion {
 export type PageAnswer =
   | FetchedPage
   | { readonly outcome: "not_modified" }
-  /** There is no such page (any more): 404 or 410. */
+  /** The page does not exist (any more): 404 or 410. */
   | { readonly outcome: "missing"; readonly error: ResourceFailure };
 
-/** Fetches a page or file and tells its type. Throws ResourceFailure, which says whether trying again soon could help. */
+/** Fetches a page or file and detects its type. Throws ResourceFailure, which says whether a retry could help. */
 export async function fetchPage(
   { guardedFetch, version, maxBytes }: PageDeps,
   {
@@ -82,11 +82,14 @@ export async function fetchPage(
     if (status === 404 || status === 410) return { outcome: "missing", error };
     throw error;
   }
-  // The name in an address says little (page.php, /download), so content and declared type decide.
+  // The name in an address says little (page.php, /download), so the content and the declared type decide.
   return fetchedPage({ url: response.url, name: null, headers: response.headers, body });
 }
 
-/** What was read, with its type: of a file also by its name. Throws ResourceFailure where nothing of that type can be read. */
+/**
+ * The bytes with their type; the type of a file also depends on its name. Throws ResourceFailure if no text of that
+ * type can be read.
+ */
 export function fetchedPage({
   url,
   name,
@@ -112,7 +115,7 @@ export function fetchedPage({
   };
 }
 
-/** Why a request to an address failed, for whoever gave the address. Anything else is thrown as it is. */
+/** Why a request to an address failed, for the person who gave the address. Throws any other error again. */
 export function asResourceFailure(error: unknown): unknown {
   if (error instanceof FetchRefused) return new ResourceFailure("http_refused", error.message, { cause: error });
   if (!(error instanceof FetchFailed)) return error;
@@ -120,7 +123,7 @@ export function asResourceFailure(error: unknown): unknown {
   return new ResourceFailure(code, error.message, { cause: error, retryable: error.retryable });
 }
 
-/** Sent back as it came; one that no header can carry is none. */
+/** Sent back unchanged; one that no header can carry is left out. */
 function validator(value: string | undefined): string | null {
   return value !== undefined && /^[\x20-\x7e]{1,500}$/.test(value) ? value : null;
 }

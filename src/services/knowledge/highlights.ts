@@ -4,16 +4,16 @@ import type { QueryTerm } from "../../stores/knowledge/search.ts";
 import type { Lexer } from "./lexer.ts";
 
 const WORD = /[\p{L}\p{N}]+(?:['’][\p{L}]+)?/gu;
-/** Highlights of a result at most: beyond that they emphasise nothing. */
+/** Most highlights of a result; more would emphasise nothing. */
 const MAX_HIGHLIGHTS = 200;
 
-/** Languages of whose words the stemmer takes the beginning as well. */
+/** Languages whose stemmer also removes prefixes. */
 const PREFIXED: ReadonlySet<string> = new Set(["arabic", "indonesian", "irish", "tamil", "yiddish"]);
 
 /**
- * The places of a query's words in texts. A word is one of the query's when Postgres gives both the same lexeme, so what is
- * highlighted is what was found. Only words that begin like a lexeme are asked about, where stemming leaves the beginning but for its
- * accents.
+ * The places of a query's words in texts. A word counts as the query's when Postgres gives both the same lexeme, so
+ * the highlights match what was found. Where stemming keeps the beginning of words apart from accents, only words with
+ * the first letter of a lexeme are looked up.
  */
 export async function findHighlights(
   lexer: Lexer,
@@ -27,7 +27,7 @@ export async function findHighlights(
     ? null
     : new Set([...lexemes, ...prefixes].map(beginning));
   const isCandidate = (word: string): boolean => beginnings?.has(beginning(word)) !== false;
-  // A run of words without blanks may have what is looked for anywhere.
+  // In a text without blanks, a match may be anywhere in a run of words.
   const words = texts.map((text) => wordsOf(text, isUnspaced(text) ? () => true : isCandidate));
   const asked = new Set(words.flatMap((each) => each.flatMap(({ plain }) => (isCandidate(plain) ? [plain] : []))));
   const lexed = asked.size === 0 ? [] : await lexer.lex([...asked], languages);
@@ -35,13 +35,16 @@ export async function findHighlights(
   return words.map((each) => highlightsOf(each, found, prefixes, lexemes));
 }
 
-/** The first letter in lower case, without its accents: the same of a word in a text as of what is given to Postgres. */
+/**
+ * The first letter in lower case without accents. It is the same for a word in a text and for its form given to
+ * Postgres.
+ */
 function beginning(word: string): string {
   const [first = ""] = word;
   return first < "\u0080" ? first.toLowerCase() : (foldAccents(first.normalize("NFKC").toLowerCase())[0] ?? "");
 }
 
-/** A word of a text, and as it is given to Postgres. */
+/** A word of a text, with the form that is given to Postgres. */
 interface Word {
   readonly text: string;
   readonly plain: string;

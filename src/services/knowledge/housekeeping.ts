@@ -7,7 +7,10 @@ import { purgeKnowledge } from "./remove.ts";
 
 const EVERY_MS = 30_000;
 
-/** Removes what deleted knowledge bases have left, and builds HNSW indexes for large ones. Any number of processes may do it. */
+/**
+ * Removes the remains of deleted knowledge bases, and builds HNSW indexes for large ones. Any number of processes may
+ * run it.
+ */
 export function startKnowledgeHousekeeping(
   database: Database,
   blobs: BlobStore,

@@ -34,16 +34,16 @@ export interface IndexResourceOptions {
   /** Called after each batch, e.g. to send a heartbeat. */
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
-  /** Whether the resource is indexed with this. Default: where it is the index that is searched. */
+  /** Whether the resource counts as indexed after this. Default: if this is the index that is searched. */
   readonly isLast?: boolean;
-  /** Called in the transaction that makes the chunks the ones that are found. */
+  /** Called in the transaction that makes the chunks searchable. */
   readonly onPublished?: (db: Db) => Promise<void>;
 }
 
 /**
- * Indexes a revision of a resource: embeds and writes its chunks in batches, then makes them the ones that are found, in place of
- * earlier revisions. Can be called again with the same chunks after any failure: written chunks stay. False
- * where a later revision has started or the resource is being deleted. Throws EmbeddingError.
+ * Indexes a revision of a resource: embeds and writes its chunks in batches, then makes them searchable in place of
+ * earlier revisions. Can be called again with the same chunks after any failure: written chunks stay. False if a later
+ * revision has started or the resource is being deleted. Throws EmbeddingError.
  */
 export async function indexResource(
   deps: IndexDeps,
@@ -74,7 +74,7 @@ export async function indexResource(
   return published;
 }
 
-/** Removes what is no longer found of a resource, in batches. */
+/** Removes chunks of a resource that are no longer searchable, in batches. */
 export async function removeRemains(
   deps: Pick<IndexDeps, "database">,
   orgId: string,
@@ -112,7 +112,7 @@ async function indexBatch(
   if (first === null) return false;
   const rows: ChunkRow[] = batch.map((chunk, i) => ({
     ...chunk,
-    // Postgres has no U+0000; a replacement of the same length keeps offsets.
+    // Postgres cannot store U+0000; a replacement of the same length keeps offsets.
     text: chunk.text.replaceAll("\u0000", "\ufffd"),
     context: chunk.context.replaceAll("\u0000", "\ufffd"),
     chunk_id: uuidv7(),
@@ -121,7 +121,7 @@ async function indexBatch(
     words: wordsText(texts[i] ?? ""),
   }));
   return await database.orgTransaction(org_id, async (db) => {
-    // Locked first, so that two writers never wait for each other.
+    // Locked first, so that two writers never deadlock.
     const hasHnsw = await lockHnsw(db, index_no);
     const written = await insertChunks(db, owner, rows);
     if (vectors === null || written.size === 0) return written.size > 0;
@@ -143,7 +143,7 @@ async function indexBatch(
   });
 }
 
-/** Halves of each text's vector. Vectors that the knowledge base has of the same text are reused. */
+/** The halves of each text's vector. It reuses vectors that the knowledge base has of the same text. */
 async function embedTexts(
   database: IndexDeps["database"],
   index: IndexRow,

@@ -22,7 +22,7 @@ import { storageOf } from "../accounts/quotas.ts";
 import type { QuotaReader } from "../accounts/quotas.ts";
 import type { ResourceStarter } from "../../temporal/resources.ts";
 
-/** What adding resources works with. */
+/** What adding resources needs. */
 export interface AddDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
@@ -31,10 +31,10 @@ export interface AddDeps {
   readonly quotas: QuotaReader;
 }
 
-/** A resource to add, its bytes stored where they are at hand, and what to do where it is there already. */
+/** A resource to add, with its bytes already stored if they are at hand, and what to do with a duplicate. */
 export interface ResourceToAdd {
   readonly resource: NewResource;
-  /** Default: one with the same external id is replaced, one with the same content (or address) is left as it is. */
+  /** Default: a resource with the same external id is replaced, one with the same content (or address) stays. */
   readonly onDuplicate: DuplicateRule | undefined;
 }
 
@@ -48,16 +48,16 @@ export interface AddedResource {
 interface Written extends AddedResource {
   /** Null where nothing is to be indexed. */
   readonly revision: number | null;
-  /** Of nobody any more, once the transaction has been committed. */
+  /** A blob without an owner once the transaction has been committed. */
   readonly orphan: string | null;
 }
 
-/** A row's state again would be the upsert of the same thing: nothing to do but to note what is said about it. */
+/** In these states, a repeated upsert of the same thing only updates the description. */
 const SETTLED: readonly ResourceStatus[] = ["pending", "resource", "parsed", "indexed"];
 
 /**
- * Adds resources to a knowledge base and starts to index them; all of them or, where one is refused, none. Throws 409 for a
- * duplicate that is to be an error. On any failure the caller removes the blobs it has stored.
+ * Adds resources to a knowledge base and starts to index them: all of them, or none if one is refused. Throws 409 if a
+ * duplicate is to be an error. On any failure the caller removes the blobs it has stored.
  */
 export async function addResources(
   deps: AddDeps,
@@ -66,7 +66,7 @@ export async function addResources(
 ): Promise<AddedResource[]> {
   const countStored = await storageOf(deps.quotas, orgId);
   const written = await deps.db.orgTransaction(orgId, async (db) => {
-    // In one order, so that two requests never wait for each other.
+    // In one order, so that two requests never deadlock.
     const identities = new Set(toAdd.map(({ resource }) => resourceIdentity(resource)));
     const knowledgeBaseId = toAdd[0]?.resource.knowledge_base_id ?? "";
     for (const identity of [...identities].toSorted()) await lockResourceIdentity(db, knowledgeBaseId, identity);
@@ -87,7 +87,7 @@ export async function addResources(
     }
     if (revision === null) continue;
     const { org_id, knowledge_base_id } = resource;
-    // The row is what counts: a start that is lost is made up for by the sweeper.
+    // The row decides: the sweeper makes up for a lost start.
     await deps.resources
       .startIngest({ org_id, knowledge_base_id, resource_id, revision })
       .catch((err: unknown) => deps.logger.warn({ err, resource_id }, "ingestion not started"));
@@ -95,7 +95,7 @@ export async function addResources(
   return written.map(({ resource_id, status, outcome }) => ({ resource_id, status, outcome }));
 }
 
-/** Stores a text as the content of a resource; its type is that of its name. */
+/** Stores a text as the content of a resource, with the type that its name says. */
 export async function storeText(
   blobs: BlobStore,
   orgId: string,
@@ -103,13 +103,13 @@ export async function storeText(
 ): Promise<Pick<NewResource, "content_hash" | "content_mime" | "size" | "blob_key">> {
   const bytes = Buffer.from(text);
   const found = detectMime(name, "text/plain", bytes);
-  // A text is a text, whatever it is called; only how it is read depends on its name.
+  // Its name only decides how the text is read; it is text in any case.
   const content_mime = found.startsWith("text/") || found === "application/json" ? found : "text/plain";
   const { key, size, sha256 } = await blobs.put(orgId, bytes, { maxBytes: bytes.byteLength });
   return { content_hash: sha256, content_mime, size, blob_key: key };
 }
 
-/** The ids of the resources of one request: the first is the request's own, so that a repeated request makes the same ones. */
+/** The ids of one request's resources, derived from the request's own, so that a retry makes the same ones. */
 export function idsOf(first: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => (index === 0 ? first : derivedId(first, `resource ${index}`)));
 }
@@ -117,7 +117,10 @@ export function idsOf(first: string, count: number): string[] {
 const AGAIN_AFTER_MS = 10_000;
 const BATCH = 100;
 
-/** Starts again the indexing of resources that a dead process left; where it is under way, that does nothing. Any number of processes may do it. */
+/**
+ * Restarts the indexing of resources that a dead process left behind. It does nothing to those in progress. Any number
+ * of processes may run it.
+ */
 export function startIngestSweeper(
   { db, resources }: Pick<AddDeps, "db" | "resources">,
   intervalMs: number,
@@ -167,7 +170,7 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
     const what = byName === null ? "The same content" : "A resource with this external_id";
     throw conflict(`${what} is in the knowledge base already, as resource ${existing.resource_id}.`);
   }
-  // What could not be indexed is not there: it is tried again.
+  // A resource that could not be indexed does not count as present: it is tried again.
   if (rule === "skip" && existing.status !== "error") return unchanged;
   const mayHaveChanged = resource.source === "url" || existing.content_mime !== resource.content_mime;
   if (isSame && !mayHaveChanged && SETTLED.includes(existing.status)) {
@@ -184,7 +187,7 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
   };
 }
 
-/** What makes two resources of a knowledge base the same one: to be locked while one is looked for and added. */
+/** The identity of a resource in its knowledge base, to lock while it is looked for and added. */
 export function resourceIdentity({
   external_id,
   source_url,

@@ -31,8 +31,9 @@ export async function requireKnowledgeBase(db: Db, knowledgeBaseId: string): Pro
 }
 
 /**
- * Creates a knowledge base with an empty index. What of its settings is not given is the default. Throws 422 for settings that
- * cannot be used here, and 404 where an earlier attempt of the same request created it and it has been deleted since.
+ * Creates a knowledge base with an empty index; settings that are not given take their defaults. Throws 422 for
+ * settings that cannot be used here, and 404 if an earlier attempt of the same request created it and it was deleted
+ * since.
  */
 export async function createKnowledgeBase(
   { database, knowledge }: { readonly database: Database; readonly knowledge: Knowledge },
@@ -54,8 +55,8 @@ export async function createKnowledgeBase(
 }
 
 /**
- * Changes the given settings of a knowledge base. `check` is called with it as it is, locked, before anything is
- * changed. One without resources is indexed by the new settings at once; any other one needs a full sync. Throws 404 and 422.
+ * Changes the given settings of a knowledge base. Calls `check` with the locked knowledge base before it changes
+ * anything. An empty one uses the new settings at once; any other needs a full sync. Throws 404 and 422.
  */
 export async function changeKnowledgeBase(
   { database, knowledge }: { readonly database: Database; readonly knowledge: Knowledge },
@@ -75,7 +76,7 @@ export async function changeKnowledgeBase(
     },
     requireMatch: check,
     revisionOf: ({ revision }) => revision,
-    // Whether a model is there is asked of a service that may take its time.
+    // A slow service may have to say whether the model exists.
     async prepare({ indexing_params: present }) {
       if (settings === undefined) return undefined;
       const params = withSettings(present, settings);
@@ -94,7 +95,7 @@ export async function changeKnowledgeBase(
   });
 }
 
-/** Gives a knowledge base without resources an index by its present settings. */
+/** Gives an empty knowledge base an index with its present settings. */
 async function withIndex(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
   const changed = await requireKnowledgeBase(db, knowledgeBaseId);
   if (!changed.reindex_required || changed.total_files > 0) return changed;
@@ -113,7 +114,7 @@ async function beginIndex(
   await insertIndex(db, { org_id, knowledge_base_id, state: "active", params, embedding_model, dimensions: null });
 }
 
-/** Merges given settings into the present ones. Throws 422 where they contradict each other. */
+/** Merges given settings into the present ones. Throws 422 if they contradict each other. */
 function withSettings(present: IndexingParams, given: IndexingParamsInput): IndexingParams {
   const [chunker, before] = [given.chunker_params ?? {}, present.chunker_params];
   const size = chunker.chunk_size ?? before.chunk_size;
@@ -122,7 +123,7 @@ function withSettings(present: IndexingParams, given: IndexingParamsInput): Inde
     embedding_params: given.embedding_params ?? present.embedding_params,
     chunker_params: {
       chunk_size: size,
-      // A size may be given alone: an overlap that does not fit it becomes the share of it that it is by default.
+      // If only a size is given and the overlap does not fit it, the overlap becomes its default share of the size.
       chunk_overlap:
         chunker.chunk_overlap ?? (before.chunk_overlap < size ? before.chunk_overlap : Math.floor(size / 3)),
       chunker_type: chunker.chunker_type ?? before.chunker_type,
@@ -136,7 +137,7 @@ function withSettings(present: IndexingParams, given: IndexingParamsInput): Inde
   return params;
 }
 
-/** Throws 422 for settings that this installation has nothing to carry out with. */
+/** Throws 422 for settings that this installation cannot carry out. */
 async function requireUsable(
   knowledge: Knowledge,
   orgId: string,

@@ -5,20 +5,20 @@ import type { LexedWord } from "../../stores/knowledge/search.ts";
 /** The lexemes of one word in all of these languages; empty for a stop word. */
 export type Lexemes = ReadonlyArray<Omit<LexedWord, "word">>;
 
-/** Tells the lexemes of words. */
+/** Finds the lexemes of words. */
 export interface Lexer {
   /** Like lexWords, with the lexemes of each word at its index. */
   lex(words: readonly string[], languages: readonly string[]): Promise<readonly Lexemes[]>;
 }
 
 const MAX_WORDS = 100_000;
-/** Longer ones are hardly words, and asked for each time. */
+/** Longer words are rare, and not cached. */
 const MAX_CHARS = 40;
 
-/** Keeps what Postgres says of words: it depends on nothing but its dictionaries, and texts have the same words again and again. */
+/** Caches the lexemes that Postgres returns: they depend only on its dictionaries, and texts repeat the same words. */
 export function createLexer(database: Database, maxWords: number = MAX_WORDS): Lexer {
-  // By languages, then by word. Two generations in place of an order of use, which would be brought up to date with each word of
-  // each text that is found.
+  // By languages, then by word. Two generations replace an LRU order, which every word of every found text would have
+  // to update.
   let recent = new Map<string, Map<string, Lexemes>>();
   let older: typeof recent = new Map();
   let size = 0;

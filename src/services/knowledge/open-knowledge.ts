@@ -28,18 +28,18 @@ type KnowledgeConfig = Pick<
   | "MILLRACE_PRIVATE_HOSTS"
 >;
 
-/** What a process indexes and queries knowledge bases with. */
+/** What a process needs to index and query knowledge bases. */
 export interface Knowledge {
   readonly deps: QueryDeps;
-  /** The embedding model that a new knowledge base gets: `local` where it can be used, else null (keyword search only). */
+  /** The embedding model of a new knowledge base: `local` if it can be used, else null (keyword search only). */
   defaultModel(): Promise<string | null>;
-  /** Why characters cannot be recognized here, or null. */
+  /** Why there is no character recognition here, or null. */
   ocrProblem(): string | null;
   /** Ends the model's process and the threads. */
   close(): Promise<void>;
 }
 
-/** Opens them by configuration. Nothing is started before it is needed. */
+/** Opens them by configuration. Nothing starts before it is needed. */
 export function openKnowledge(config: KnowledgeConfig, database: Database): Knowledge {
   const local = createLocalEmbedder({ modelDir: config.MILLRACE_EMBEDDING_MODEL_DIR });
   const nearest = createNearestSearch();
@@ -83,7 +83,7 @@ function createEmbedderSource(
   fetch: GuardedFetch,
 ): EmbedderSource {
   const url = config.MILLRACE_EMBEDDINGS_URL;
-  // One a model: its limits hold for everybody who uses it.
+  // One a model: its limits are shared by everybody who uses it.
   const byModel = new Map<string, Embedder>();
   return {
     async find(_orgId, model) {

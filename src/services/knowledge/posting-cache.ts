@@ -4,7 +4,7 @@ import { frequencyWeight, lengthSlope, readPostings, termScore } from "../../sto
 import { listLiveChunks } from "../../stores/knowledge/search-limits.ts";
 import type { KeywordHit, SearchedIndex } from "../../stores/knowledge/search.ts";
 
-/** A word of a query as its one lexeme. */
+/** A word of a query, as its only lexeme. */
 export interface PlainTerm {
   readonly lexeme: string;
   readonly weight: number;
@@ -12,7 +12,10 @@ export interface PlainTerm {
 
 /** Ranks by words in memory. */
 export interface PostingCache {
-  /** The chunks with the best BM25 scores, best first, of all or of some: the same as searchKeywords finds without other limits. */
+  /**
+   * The chunks with the best BM25 scores, best first, among all or the given ones: the same as searchKeywords without
+   * other limits.
+   */
   search(
     orgId: string,
     index: SearchedIndex,
@@ -24,15 +27,15 @@ export interface PostingCache {
   readLive(orgId: string, index: SearchedIndex): Promise<Pick<ReadonlySet<number>, "has">>;
 }
 
-/** Where a term occurs: slots of chunks, and what each adds to the score for a weight of one. */
+/** Where a term occurs: slots of chunks, and the score that each adds for a weight of one. */
 interface Posting {
   readonly slots: Int32Array;
   readonly scores: Float64Array;
-  /** The most that a chunk could score; 0 where the term occurs nowhere. */
+  /** The most that a chunk could score; 0 if the term occurs nowhere. */
   readonly most: number;
 }
 
-/** What is known of an index as of a version of it. */
+/** What is cached of one version of an index. */
 interface CachedIndex {
   /** By slot, ascending. */
   readonly chunkNos: Int32Array;
@@ -52,11 +55,11 @@ const BYTES_OF_CHUNK = 50;
 const BYTES_OF_ENTRY = 12;
 
 /**
- * Keeps the postings of words that are searched for, of indexes that were searched last, until an index's version changes. A word
- * is read once a version; that takes what one search in SQL would.
+ * Caches the postings of searched words for the most recently searched indexes, until an index's version changes. A
+ * word is read once a version, which takes as long as one search in SQL.
  */
 export function createPostingCache(database: Database, maxBytes: number): PostingCache {
-  // In the order of use.
+  // In the order of last use.
   const indexes = new Map<number, Entry>();
   let bytes = 0;
 
@@ -65,9 +68,12 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
     indexes.delete(indexNo);
   };
 
-  /** Counts memory that an index takes; those used longest ago make room, the index itself where it alone takes too much. */
+  /**
+   * Counts the memory of an index. Evicts the least recently used ones to make room, or the index itself if it alone
+   * is too large.
+   */
   const count = (entry: Entry, indexNo: number, more: number): void => {
-    // A search that still goes on keeps what nobody else does.
+    // This entry was evicted, and only a running search still holds it.
     if (indexes.get(indexNo) !== entry) return;
     entry.bytes += more;
     bytes += more;
@@ -125,7 +131,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
         let size = 0;
         for (let at = 0; at < packed.length; at += 8) {
           const slot = cached.slotOf.get(view.getInt32(at));
-          // Of a revision that is no longer found, or not yet.
+          // Belongs to a revision that is no longer or not yet searchable.
           if (slot === undefined) continue;
           slots[size] = slot;
           scores[size] = weight * termScore(view.getInt16(at + 4), view.getInt16(at + 6), slope);
@@ -157,7 +163,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
           posting: await (cached.terms.get(lexeme) as Promise<Posting>),
         })),
       );
-      // From here on without waiting: the totals are everybody's.
+      // No await from here on: all searches share the totals.
       const { totals, chunkNos } = cached;
       for (const { weight, posting } of postings) {
         const { slots, scores } = posting;
@@ -171,7 +177,7 @@ export function createPostingCache(database: Database, maxBytes: number): Postin
       for (const { posting } of postings) {
         for (const slot of posting.slots) {
           const total = totals[slot] as number;
-          // Added already, for another word.
+          // Already added for another word.
           if (total === 0) continue;
           totals[slot] = 0;
           if (wanted === null || wanted.has(chunkNos[slot] as number)) best.add(slot, total);

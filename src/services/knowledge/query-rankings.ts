@@ -13,23 +13,23 @@ import type { QueryDeps } from "./deps.ts";
 import type { Lexer } from "./lexer.ts";
 import type { PlainTerm } from "./posting-cache.ts";
 
-/** Candidates, as a multiple of the results, where some chunks are excluded. */
+/** Candidates, as a multiple of the results, if some chunks are excluded. */
 const SPARE = 3;
-/** Factor of nearest neighbours to read where a check follows. */
+/** How many more nearest neighbours to read if they are checked afterwards. */
 const NEAREST_SPARE = 20;
-/** A filter that leaves no more chunks than this is searched exactly. */
+/** If a filter leaves no more chunks than this, the search is exact. */
 const MAX_EXACT = 20_000;
 
-/** Places of a ranking that are looked at first where a resource may have few of them, and how many times as many the next time. */
+/** First depth of a search that limits the chunks of a resource, and the factor by which the next one goes deeper. */
 const LIMITED_DEPTH = 400;
 const DEEPER = 8;
 
-/** How many chunks of a resource a ranking may have. */
+/** The most chunks of a resource in a ranking. */
 export interface ResourceLimit {
   readonly max: number;
-  /** Places that a ranking is to have all the same, where there are as many. */
+  /** Places that the ranking should fill nevertheless, if there are enough chunks. */
   readonly wanted: number;
-  /** The resources of the chunks that have been found, which searches add to. */
+  /** The resources of the found chunks; searches add to it. */
   readonly resourceOf: Map<number, string>;
 }
 
@@ -38,9 +38,9 @@ export interface Rankings {
   readonly terms: readonly QueryTerm[];
   readonly keyword: readonly KeywordHit[];
   readonly semantic: readonly Hit[];
-  /** In a hybrid search, the similarity of chunks that only their words found. */
+  /** In a hybrid search, the similarity of chunks found only by their words. */
   readonly nearness: readonly Hit[];
-  /** In a hybrid search, what chunks that only their meaning found have of the words. */
+  /** In a hybrid search, the keyword scores of chunks found only by their meaning. */
   readonly wording: readonly KeywordHit[];
 }
 
@@ -54,7 +54,7 @@ export interface RankRequest {
   readonly limit: ResourceLimit | null;
 }
 
-/** Ranks by words and by meaning, as the strategy wants. */
+/** Ranks by words and by meaning, as the strategy says. */
 export async function rank(
   deps: QueryDeps,
   orgId: string,
@@ -81,7 +81,8 @@ export async function rank(
   };
   const byMeaning = async (): Promise<Hit[]> => {
     if (vector === null || strategy === "keyword") return [];
-    // A phrase is about words: what is near in meaning need not have it, and a question may quote something.
+    // A phrase only restricts the words: a text near in meaning need not contain it, and a question may quote
+    // something.
     const request = { vector, limits: { ...limits, phrases: [] }, matched, strategy };
     const search = (depth: number, isExact: boolean): Promise<Hit[]> =>
       searchVectors(deps, orgId, index, { ...request, limit: depth, isExact });
@@ -91,7 +92,7 @@ export async function rank(
   const found = { terms: lexed, keyword, semantic };
   if (vector === null || strategy !== "hybrid") return { ...found, nearness: [], wording: [] };
   const wordsOnly = without(keyword, semantic);
-  // A ranking that has places left has every chunk with one of the words.
+  // A ranking with places left contains every chunk that has one of the words.
   const isWhole = lexed.length === 0 || (limit === null && keyword.length < FUSED_DEPTH);
   const meaningOnly = isWhole ? [] : without(semantic, keyword);
   const [nearness, wording] = await Promise.all([
@@ -101,7 +102,7 @@ export async function rank(
   return { ...found, nearness, wording };
 }
 
-/** The chunks of one ranking that another does not have. */
+/** The chunks of one ranking that are not in the other. */
 function without(ranking: readonly Hit[], other: readonly Hit[]): number[] {
   const had = new Set(other.map(({ chunk_no }) => chunk_no));
   return ranking.map(({ chunk_no }) => chunk_no).filter((chunkNo) => !had.has(chunkNo));
@@ -122,9 +123,9 @@ async function compareWith(
 }
 
 /**
- * The first places of a ranking, with so many chunks of a resource at most. A long document may have all of the first places, so
- * more of them are looked at until there are enough of other resources. From the second time on `isExact` is true: an
- * approximate search may end before it has seen every chunk.
+ * The first places of a ranking, limited to `max` chunks of a resource. A long document may fill all of the first
+ * places, so it looks deeper until there are enough chunks of other resources. From the second time on `isExact` is
+ * true: an approximate search may end before it has seen every chunk.
  */
 async function searchWithin<Found extends Hit>(
   { database }: QueryDeps,
@@ -149,7 +150,7 @@ async function searchWithin<Found extends Hit>(
   }
 }
 
-/** The best of each resource, in the same order. A chunk that has been removed meanwhile stays: whoever reads it notices. */
+/** The best of each resource, in the same order. A chunk that was removed meanwhile stays: whoever reads it notices. */
 export function limitResources<Found extends Pick<Hit, "chunk_no">>(
   found: readonly Found[],
   { max, resourceOf }: ResourceLimit,
@@ -164,7 +165,7 @@ export function limitResources<Found extends Pick<Hit, "chunk_no">>(
   });
 }
 
-/** The same where every word has one form; null otherwise. */
+/** The same if every word has one lexeme; null otherwise. */
 function plainTerms(terms: readonly QueryTerm[]): PlainTerm[] | null {
   const plain = terms.flatMap(({ lexemes, prefix, weight }) => {
     const [lexeme] = lexemes;
@@ -173,7 +174,7 @@ function plainTerms(terms: readonly QueryTerm[]): PlainTerm[] | null {
   return plain.length === terms.length ? plain : null;
 }
 
-/** The lexemes of a query's words. What two words have in common counts as often as both. */
+/** The lexemes of a query's words. One that two words share counts as often as both. */
 async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readonly string[]): Promise<QueryTerm[]> {
   const terms = new Map<string, QueryTerm>();
   const add = (lexemes: readonly string[], prefix: boolean, weight: number): void => {
@@ -188,7 +189,7 @@ async function readTerms(lexer: Lexer, { words }: SearchTerms, languages: readon
           whole.map((word) => word.text),
           languages,
         );
-  // Languages stem a word each in its own way: any of the forms stands for it.
+  // Each language stems a word in its own way: any of the forms counts as the word.
   const forms = new Map<string, { readonly word: number; readonly lexemes: string[] }>();
   for (const [word, each] of lexed.entries()) {
     for (const { position, lexeme } of each) {
@@ -240,7 +241,7 @@ async function searchVectors(
     deps.vectors.search(orgId, index, vector, { among, limit: count });
   if (limits.filter !== null) return await search(await restrict(null), limit);
   if (limits.excluded.length === 0) return await search(null, limit);
-  // Few chunks have what is excluded: looking at the nearest ones is mostly enough, and at all of them it takes long.
+  // Few chunks contain an excluded word: a check of the nearest ones is mostly enough, and a check of all takes long.
   const depth = limit * SPARE;
   const nearest = await search(null, depth);
   const allowed = new Set(await restrict(nearest.map((hit) => hit.chunk_no)));
@@ -248,8 +249,8 @@ async function searchVectors(
 }
 
 /**
- * Leaves the check of what may be found to the posting cache, which a hybrid search mostly reads for its words. Null where limits or the
- * strategy rule that out, or where too many of the nearest are just being written or replaced.
+ * Lets the posting cache check which chunks are searchable: a hybrid search mostly reads it anyway for its words. Null
+ * if limits or the strategy rule that out, or if too many of the nearest chunks are being written or replaced.
  */
 async function searchNearestUnchecked(
   { database, postings }: QueryDeps,
@@ -266,7 +267,7 @@ async function searchNearestUnchecked(
   return takeAllowed(nearest, depth, live, limit);
 }
 
-/** The first of the `depth` nearest that may be found; null where they are too few and there may be more beyond. */
+/** The first `depth` of the nearest that are searchable; null if they are too few and there may be more beyond. */
 function takeAllowed(
   nearest: readonly Hit[],
   depth: number,

@@ -43,7 +43,7 @@ export function combine(
         )
       : fuseRankings(lists.map((list) => list.map((hit) => hit.chunk_no)));
   const candidates = [...fused].map(([chunk_no, score]) => ({ chunk_no, score, rerank: null }));
-  // Each ranking may have others of a resource.
+  // Each ranking may have brought other chunks of a resource.
   return limit === null ? candidates : limitResources(candidates, limit);
 }
 
@@ -84,7 +84,7 @@ export async function rerank(
   }
 }
 
-/** The first candidates that score enough. One that is absent was removed while we searched. */
+/** The first candidates with a sufficient score. A missing one was removed during the search. */
 export function choose(
   candidates: readonly Candidate[],
   chunks: ReadonlyMap<number, FoundChunk>,

@@ -15,19 +15,19 @@ import { rank } from "./query-rankings.ts";
 import type { ResourceLimit } from "./query-rankings.ts";
 import { candidatesRead, choose, combine, present, readCandidates, rerank, upstreamFailed } from "./query-results.ts";
 
-/** The members of a knowledge base that a query needs. */
+/** The parts of a knowledge base that a query needs. */
 export type QueriedKnowledgeBase = Pick<
   KnowledgeBaseRow,
   "knowledge_base_id" | "user_metadata_schema" | "dataloader_metadata_schema"
 >;
 
-/** Searches of one query: it is done again where what it found was being replaced by a new revision or index. */
+/** Attempts of one query: it is repeated when a new revision or index replaced what it found. */
 const MAX_TRIES = 4;
 
 /**
- * Searches a knowledge base. Throws ValidationProblem (a filter that does not fit the metadata schemas, `semantic` or `rerank`
- * where there is nothing to do it with) and Problem `upstream_failed` (a configured model that does not answer). `loc` is where the
- * request is, for the places of issues.
+ * Searches a knowledge base. Throws ValidationProblem (a filter that does not fit the metadata schemas, or `semantic`
+ * or `rerank` without a model for it) and Problem `upstream_failed` (a configured model that does not answer). `loc`
+ * is where the request is, for the places of issues.
  */
 export async function queryKnowledgeBase(
   deps: QueryDeps,
@@ -152,7 +152,7 @@ interface Embedded {
   readonly embeddingMs: number;
 }
 
-/** A model that fails makes a hybrid search one by keywords, which the answer says; a semantic one fails. */
+/** If the model fails, a hybrid search falls back to keywords, and the answer says so; a semantic search fails. */
 async function embedQueries(
   embedder: Embedder | null,
   queries: readonly SearchTerms[],
@@ -162,7 +162,7 @@ async function embedQueries(
   const began = performance.now();
   try {
     const texts = queries.map(({ plain }) => plain);
-    // A query that only excludes has nothing to be near to.
+    // A query that only excludes words has no meaning to compare.
     if (texts.some((text) => text === "")) return { vectors: [], strategy: "keyword", embeddingMs: 0 };
     const vectors = await embedder.embed(texts, "query");
     return { vectors, strategy, embeddingMs: performance.now() - began };

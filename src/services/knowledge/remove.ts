@@ -39,8 +39,8 @@ interface RemoveDeps {
 }
 
 /**
- * Deletes a resource: no query that starts after this finds it. Its chunks and blobs are removed at once as well; what a failure
- * leaves, purgeKnowledge removes. False where there is none.
+ * Deletes a resource: no query that starts after this finds it. Removes its chunks and blobs at once as well;
+ * purgeKnowledge removes what a failure leaves. False if there is none.
  */
 export async function deleteResource(
   deps: RemoveDeps,
@@ -63,7 +63,7 @@ export async function deleteResource(
 }
 
 /**
- * Deletes a knowledge base for every request that follows; purgeKnowledge removes its rows. Throws 404, and 409 `in_use` where
+ * Deletes a knowledge base for all later requests; purgeKnowledge removes its rows. Throws 404, and 409 `in_use` if
  * published flows search it.
  */
 export async function deleteKnowledgeBase(
@@ -84,8 +84,8 @@ export async function deleteKnowledgeBase(
 }
 
 /**
- * Removes what deleted resources and knowledge bases and retired indexes have left: rows in batches, and blobs. For housekeeping;
- * may be called by several processes at once, and again after any failure.
+ * Removes the remains of deleted resources and knowledge bases and of retired indexes: rows in batches, and blobs. For
+ * housekeeping. Several processes may call it at once, and again after any failure.
  */
 export async function purgeKnowledge(deps: RemoveDeps): Promise<void> {
   const { database } = deps;

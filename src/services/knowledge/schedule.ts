@@ -15,10 +15,10 @@ import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 
 type Settings = Pick<Config, "MILLRACE_TASK_QUEUE">;
 
-/** A sync that was missed while Temporal was down is made up for within this time. */
+/** A sync that was missed because Temporal was down is caught up within this time. */
 const CATCH_UP_SECONDS = 3600;
 
-/** The schedules by which knowledge bases are synchronised. Their revision is the cron expression; that of none is empty. */
+/** The schedules of syncs of knowledge bases. The revision is the cron expression, empty for none. */
 export function syncSchedules(config: Settings): ScheduleKind {
   return {
     prefix: SYNC_SCHEDULES,
@@ -42,7 +42,7 @@ export function syncSchedules(config: Settings): ScheduleKind {
   };
 }
 
-/** When a knowledge base is synced next, and what of its schedule may be meant otherwise. */
+/** When a knowledge base is synced next, and what in its schedule may be a mistake. */
 export async function syncOutlook(
   deps: OutlookDeps,
   { knowledge_base_id, schedule_cron: cron, schedule_error }: KnowledgeBaseRow,

@@ -26,8 +26,8 @@ export interface SyncDeps {
 }
 
 /**
- * Begins a sync of a knowledge base. Repeated, it answers the same sync. Throws 404, and 409 `sync_in_progress`
- * where another one is under way.
+ * Starts a sync of a knowledge base; a retry of the request returns the same sync. Throws 404, and 409
+ * `sync_in_progress` if another one is running.
  */
 export async function requestSync(
   { db, syncs, logger }: SyncDeps,
@@ -42,13 +42,13 @@ export async function requestSync(
     const detail = `Sync ${active?.sync_id ?? ""} of this knowledge base is under way: wait for its end, or cancel it.`;
     throw new Problem("sync_in_progress", detail, { extra: { sync_id: active?.sync_id ?? null } });
   });
-  // The row is what counts: a start that is lost is made up for by the sweeper.
+  // The row decides: the sweeper makes up for a lost start.
   await syncs
     .startSync({ org_id, knowledge_base_id, sync_id })
     .catch((err: unknown) => logger.warn({ err, sync_id }, "sync not started"));
 }
 
-/** Asks a sync to end: it does so within seconds. Throws 404, and 409 where it has ended otherwise than by being cancelled. */
+/** Asks a sync to stop, which takes seconds. Throws 404, and 409 if it has ended otherwise than by cancellation. */
 export async function cancelSync(
   db: Database,
   orgId: string,
@@ -66,7 +66,7 @@ export async function cancelSync(
   });
 }
 
-/** Ends a sync, with its event, and gives up the index it was building; false where it has ended. In one transaction. */
+/** Ends a sync with its event, and drops the index it was building; false if it has ended. In one transaction. */
 export async function recordSyncEnd(
   db: Db,
   { knowledge_base_id, sync_id }: Pick<SyncInput, "knowledge_base_id" | "sync_id">,
@@ -86,8 +86,8 @@ const IDLE_MS = 10_000;
 const BATCH = 100;
 
 /**
- * Looks after syncs that no workflow works on. It starts a workflow that was never started or is gone, and settles a sync
- * whose workflow was ended from outside. Any number of processes may do it.
+ * Looks after syncs without a running workflow. It starts a workflow that was never started or is gone, and settles a
+ * sync whose workflow was ended from outside. Any number of processes may run it.
  */
 export function startSyncSweeper(
   { db, syncs }: Pick<SyncDeps, "db" | "syncs">,
@@ -101,7 +101,7 @@ export function startSyncSweeper(
       const input = { org_id, knowledge_base_id, sync_id };
       const view = await syncs.look(sync_id);
       if (view === "running") return;
-      // A workflow that completed has ended the sync, or found the knowledge base deleted.
+      // A completed workflow has ended the sync, or found that the knowledge base was deleted.
       if (view === "not_found" || view === "completed") await syncs.startSync(input);
       else {
         const message = `The sync's workflow was ended from outside (${view}).`;

@@ -13,13 +13,13 @@ const BYTES_OF_NUMBER = 4;
 export interface VectorCacheOptions {
   readonly database: Database;
   readonly nearest: NearestSearch;
-  /** Memory that vectors may take in all, bytes. An index that alone takes more is read anew for each search. */
+  /** Memory for all vectors, bytes. An index that needs more alone is read anew for each search. */
   readonly maxBytes: number;
 }
 
 /** Compares with every vector of an index. */
 export interface VectorCache {
-  /** The chunks with the highest cosine similarity, best first; with `among`, of those only. `vector` has length 1. */
+  /** The chunks with the highest cosine similarity, best first; `among` restricts them. `vector` has length 1. */
   search(
     orgId: string,
     index: SearchedIndex,
@@ -28,7 +28,9 @@ export interface VectorCache {
   ): Promise<Hit[]>;
 }
 
-/** The vectors of an index as of a version of it. Never changed in place but by appending: searches may be under way. */
+/**
+ * The vectors of one version of an index. They are only appended to, never changed in place: searches may be running.
+ */
 interface CachedIndex {
   readonly version: number;
   readonly count: number;
@@ -40,11 +42,11 @@ interface CachedIndex {
 }
 
 /**
- * Keeps the vectors of indexes in memory, those used last, and brings them up to date when an index's version has changed:
- * only what is new is read.
+ * Caches the vectors of the most recently searched indexes. When an index's version has changed, only new vectors are
+ * read.
  */
 export function createVectorCache({ database, nearest, maxBytes }: VectorCacheOptions): VectorCache {
-  // In the order of use. A promise, so that searches that begin together read the vectors once.
+  // In the order of last use. The values are promises, so that concurrent searches read the vectors once.
   const entries = new Map<
     number,
     { readonly version: number; readonly bytes: number; readonly loaded: Promise<CachedIndex> }
@@ -58,7 +60,7 @@ export function createVectorCache({ database, nearest, maxBytes }: VectorCacheOp
       return known.loaded;
     }
     const loaded = (async () => {
-      // Where the last reading failed, all of it is read.
+      // Reads everything if the last read failed.
       const before = await known?.loaded.catch(() => undefined);
       return await refresh(database, orgId, index, before);
     })();
@@ -107,7 +109,7 @@ async function refresh(
   const stride = strideOf(dimensions);
   const needed = kept.length + missing.length;
   const appendable = before !== undefined && kept.length === before.count && before.capacity >= needed;
-  // Some room, so that a knowledge base that grows is not copied at each search.
+  // Spare room, so that a growing knowledge base is not copied at each search.
   const capacity = appendable ? before.capacity : Math.ceil(needed * 1.25);
   const memory = appendable ? before.memory : allocateVectors(capacity, dimensions);
   const data = numbersOf(memory);

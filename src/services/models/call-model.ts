@@ -18,29 +18,29 @@ import type { ModelResolver, ResolvedModel } from "./resolve-model.ts";
 import { createSpending } from "./spending.ts";
 import type { AdmittedCall } from "./spending.ts";
 
-/** A question to a model, and on whose account it is. */
+/** A question to a model, and who pays for it. */
 export interface ModelCall extends Pick<
   ModelCallRow,
   "org_id" | "project_id" | "run_id" | "path" | "attempt" | "step"
 > {
   readonly choice: ModelChoice;
-  /** Whether a process that may have died in the middle of a call started this attempt before. */
+  /** Whether this attempt was started before, by a process that may have died during a call. */
   readonly repeated: boolean;
-  /** Asked in their order, where the one before cannot answer now. */
+  /** Tried in this order when the model before cannot answer now. */
   readonly fallback_models?: readonly string[] | undefined;
-  /** A conversation, or a recording to be written down. */
+  /** A conversation, or a recording to transcribe. */
   readonly request: Omit<ChatRequest, "model"> | { readonly recording: Recording };
   readonly signal: AbortSignal;
   /**
-   * Prepares what is to be kept of the answer, and answers what keeps it: in the transaction in which the call is written down. A
-   * process that dies has then done both, or neither.
+   * Prepares what to keep of the answer, and returns a function that keeps it in the transaction that records the
+   * call. A process that dies has done both or neither.
    */
   readonly keep?: (reply: ModelReply) => Promise<(db: Db) => Promise<void>>;
-  /** Called with each piece of text; a new `beginning` says that another model starts over. */
+  /** Called with each piece of text; a new `beginning` means that another model starts over. */
   readonly onText?: (text: string, beginning: number) => void;
 }
 
-/** An answer, and what it took. */
+/** An answer, with its cost and the tokens it used. */
 export interface ModelReply extends ChatAnswer {
   /** The model that answered. */
   readonly model: string;
@@ -53,12 +53,15 @@ export interface CallUsage {
   readonly total_tokens: number;
   /** Null where the model has no price. */
   readonly cost_usd: number | null;
-  /** Whether the endpoint did not count. */
+  /** Whether the tokens are estimated, because the endpoint did not count them. */
   readonly estimated: boolean;
 }
 
 export interface ModelCaller {
-  /** Asks a model once; each call is written down with its cost, however it ends. Throws NodeFailure, or the signal's reason. */
+  /**
+   * Asks a model once. Each call is recorded with its cost, however it ends. Throws NodeFailure, or the signal's
+   * reason.
+   */
   call(call: ModelCall): Promise<ModelReply>;
 }
 
@@ -66,15 +69,15 @@ export interface ModelCallerDeps {
   readonly db: Database;
   readonly models: ModelResolver;
   readonly prices: PriceTable;
-  /** What models may cost an organisation in a month that has no quota of its own (US dollars). */
+  /** The monthly cost limit for models of an organisation without a quota of its own (US dollars). */
   readonly defaultMonth?: number | undefined;
 }
 
 /** Longest silence of an endpoint before and between tokens (ms). */
 const SILENCE_MS = 120_000;
-/** Characters of a token, where its endpoint does not count them. */
+/** Characters of a token, for endpoints that do not count tokens. */
 const CHARS_PER_TOKEN = 4;
-/** Tokens of an answer whose length is not limited, where its cost is to be reserved. */
+/** Tokens to reserve for an answer whose length is not limited. */
 const EXPECTED_TOKENS = 4096;
 
 export function createModelCaller({ db, models, prices, defaultMonth }: ModelCallerDeps): ModelCaller {
@@ -127,7 +130,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         await db.orgTransaction(call.org_id, async (connected) => {
           await insertModelCall(connected, row);
           await keep?.(connected);
-          // Last: other calls wait for it.
+          // Last, because other calls wait for this lock.
           await admitted.settle(connected, cost_usd);
         });
       }
@@ -161,7 +164,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
       if (error instanceof ChatError) {
         if (error.status === 401 && connection)
           await connection.rejected(`${new URL(endpoint.base_url).origin} answered 401.`);
-        // What was refused before the model began costs nothing.
+        // A call that was refused before the model started costs nothing.
         if (received !== "") await write(error.failure, null);
         throw toNodeFailure(error, resolved.secrets);
       }
@@ -174,7 +177,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
     }
   }
 
-  /** A call that its process did not live to write down was paid for all the same, as far as anybody knows. */
+  /** A call whose process died before it recorded it. It is taken as paid for. */
   async function writeLost(call: ModelCall, { connection, model }: ResolvedModel): Promise<void> {
     const { org_id, project_id, run_id, path, attempt, step } = call;
     const input_tokens = Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN);
@@ -204,7 +207,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
     });
   }
 
-  /** What a call may cost at most, as far as it can be said before. */
+  /** The most that a call may cost, estimated in advance. */
   function estimate({ request }: ModelCall, model: string): number | null {
     const input = Math.ceil(askedChars(request) / CHARS_PER_TOKEN);
     const output = "recording" in request ? 0 : (request.max_tokens ?? EXPECTED_TOKENS);
@@ -233,14 +236,14 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
   };
 }
 
-/** Length of what is asked, for an estimate of its tokens; pictures and recordings are not counted by their length. */
+/** Length of the question, to estimate its tokens; pictures and recordings do not count. */
 function askedChars(request: ModelCall["request"]): number {
   if ("recording" in request) return 0;
   return JSON.stringify(request.messages, (key, value: unknown) => (key === "base64" ? "" : value)).length;
 }
 
 function toNodeFailure(error: ChatError, secrets: readonly string[]): NodeFailure {
-  // What it quotes of the answer may end in the middle of a secret.
+  // A quotation of the answer may end in the middle of a secret.
   return new NodeFailure(error.failure, redactSecrets(createMaskValues(secrets)(error.message, true)), {
     retryable: error.retryable,
     upstream: true,

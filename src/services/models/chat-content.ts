@@ -2,19 +2,22 @@ import type { ChatAnswer, ChatMessage } from "../../domain/models/chat.ts";
 import type { Json } from "../../domain/json.ts";
 import { redactSecrets } from "../../platform/logging/redaction.ts";
 
-/** The longest text of a message that a span has, and the texts of one attribute in all (characters). */
+/** Longest text of a message in a span, and of all texts of one attribute (characters). */
 const MAX_TEXT = 4096;
 const MAX_TEXTS = 16_384;
 
 type Part = Readonly<Record<string, Json>>;
 
-/** What was asked and answered, as the conventions for generative AI write it: JSON of messages, the newest where all would be too long. */
+/**
+ * The question and the answer as the conventions for generative AI have them: JSON of messages, only the newest if all
+ * would be too long.
+ */
 export function contentOf(
   messages: readonly ChatMessage[],
   answer: Pick<ChatAnswer, "text" | "tool_calls" | "finish_reason"> | null,
 ): Readonly<Record<string, string>> {
   const cut = createCut();
-  // First what is newest: of a long conversation the beginning is left out.
+  // Newest first: a long conversation loses its beginning.
   const asked = messages.toReversed().flatMap((message) => {
     const parts = partsOf(message, cut);
     return parts.length === 0 ? [] : [{ role: message.role, parts }];
@@ -45,7 +48,7 @@ function partsOf(message: ChatMessage, cut: (value: Json) => string | null): Par
   return parts;
 }
 
-/** Cuts texts, and values as JSON, without secrets that are known by their look; null once there is too much. */
+/** Cuts texts, and values as JSON, and masks secrets known by their look. Null once there is too much. */
 function createCut(): (value: Json) => string | null {
   let left = MAX_TEXTS;
   return (value) => {

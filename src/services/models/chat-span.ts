@@ -16,7 +16,10 @@ interface Answered extends ChatAnswer {
   };
 }
 
-/** Makes one call of a model within a span, by the conventions for generative AI. It has what is said only where its flow may export that. */
+/**
+ * Makes one call of a model within a span, by the conventions for generative AI. The span has the texts only if the
+ * flow may export them.
+ */
 export async function asChat<T extends Answered>(
   request: { readonly messages: readonly ChatMessage[] } | { readonly recording: Recording },
   { model, endpoint }: Pick<ResolvedModel, "model" | "endpoint">,

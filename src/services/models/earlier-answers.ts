@@ -21,10 +21,13 @@ interface Place {
   readonly path: string;
 }
 
-/** Outputs of one step's calls that the workflow carries by value (characters of JSON). */
+/** Longest outputs of one step's calls that the workflow carries by value (characters of JSON). */
 const MAX_CARRIED = 128 * 1024;
 
-/** Keeps what a call has yielded where its record does not tell it whole: a run that resumes this one takes it over. */
+/**
+ * Keeps the output of a call if its record does not have it whole, so that a run that resumes this one can take it
+ * over.
+ */
 export async function keepOutput(
   { db, blobs }: ReuseDeps,
   { org_id, run_id, path, masked }: Place & { readonly masked?: boolean },
@@ -36,7 +39,10 @@ export async function keepOutput(
   await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer, asked: null }));
 }
 
-/** The same of calls that runs of other flows have answered: no activity ends them, so it is done where their ends are written. */
+/**
+ * The same for calls answered by runs of other flows. No activity ends these, so it happens when their ends are
+ * written.
+ */
 export async function keepFlowOutputs(
   deps: ReuseDeps,
   { org_id, run_id }: Omit<Place, "path">,
@@ -51,7 +57,10 @@ export async function keepFlowOutputs(
   }
 }
 
-/** Results of calls in an earlier run, in their order; null for one that was open, or that a fault of the service ended. */
+/**
+ * Results of an earlier run's calls, in their order; null for a call that was open, or that a fault of the service
+ * ended.
+ */
 export async function earlierAnswers(
   { db, blobs }: ReuseDeps,
   { org_id, run_id }: Omit<Place, "path">,
@@ -78,15 +87,15 @@ async function earlierAnswer(db: Db, place: Place, earlierRun: string): Promise<
   return output && { output, failed: false, ...editedOf(node) };
 }
 
-/** What a call has yielded: kept beside its record, where that does not tell it whole. */
+/** The output of a call: kept beside its record if the record does not have it whole. */
 async function outputOf(db: Db, place: Place, earlierRun: string, node: NodeRun): Promise<StoredValue | null> {
   const kept = await findStepAnswer(db, earlierRun, place.path);
-  // For the run that resumes this one.
+  // For a run that resumes this one.
   if (kept) await keepStepAnswer(db, { ...place, answer: kept, asked: null });
   return kept ?? (node.truncated ? null : { v: node.output });
 }
 
-/** The arguments that a person has approved in the place of the model's. */
+/** The arguments that a person approved in place of the model's. */
 function editedOf({ inputs }: NodeRun): Pick<ReusedAnswer, "edited"> {
   const edited = (inputs as JsonObject | null)?.["edited"];
   return edited === undefined ? {} : { edited };

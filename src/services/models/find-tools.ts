@@ -11,7 +11,7 @@ import { requireKnowledgeBase } from "../knowledge/knowledge-bases.ts";
 import { findCalledFlow } from "../projects/called-flow.ts";
 import { findAction, findProvider, listActions } from "../providers/providers.ts";
 
-/** A tool as a model sees it, and what it stands for. */
+/** A tool as a model sees it, and the node's tool behind it. */
 export interface FoundTool {
   readonly name: string;
   readonly description: string;
@@ -20,7 +20,7 @@ export interface FoundTool {
   /** Index in the node's `tools`; null for tools that read its skills. */
   readonly tool: number | null;
   readonly type: NodeKind;
-  /** The members of a tool that stands for several actions. */
+  /** Only for a tool that stands for several actions. */
   readonly action_id?: string;
   readonly approval: boolean;
 }
@@ -30,7 +30,7 @@ type Draft = Omit<FoundTool, "tool" | "approval"> & { readonly chosen: boolean }
 /** Longest description that a model sees (characters). */
 const MAX_DESCRIPTION = 1024;
 
-/** Finds the tools of a node as they are now. Throws NodeFailure where one is not there any more. */
+/** Finds the current tools of a node. Throws NodeFailure if one no longer exists. */
 export async function findTools(
   db: Database,
   orgId: string,

@@ -3,7 +3,7 @@ import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { JudgeModel } from "../evals/judge.ts";
 import type { ModelCaller } from "./call-model.ts";
 
-/** The models of an organisation as judges of evaluators: their calls are written down with what they cost. */
+/** The models of an organisation as judges of evaluators. Their calls are recorded with their cost. */
 export function createJudgeModel(models: ModelCaller): JudgeModel {
   return {
     async generate({ org_id, connection_id, model, system, prompt, temperature, max_tokens, signal }) {

@@ -3,7 +3,7 @@ import type { ChatMessage } from "../../domain/models/chat.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { deleteConversations, earlierTurns, insertTurn } from "../../stores/models/conversations.ts";
 
-/** Longest question and answer that are remembered (characters): a turn with a longer one is left out. */
+/** Longest question and answer that are remembered (characters). A longer turn is left out. */
 const MAX_CHARS = 32 * 1024;
 const FORGOTTEN_AT_ONCE = 1000;
 
@@ -13,11 +13,11 @@ export interface Remembering {
   readonly project_id: string;
   readonly run_id: string;
   readonly path: string;
-  /** Whose turns they are; a run without a user handle neither remembers nor is remembered. */
+  /** The user whose turns they are. A run without a user handle has no memory. */
   readonly user_id: string | null;
 }
 
-/** What was said in the last turns of the same user and node, as messages. */
+/** The last turns of the same user and node, as messages. */
 export async function recall(db: Database, of: Remembering, turns: number): Promise<ChatMessage[]> {
   const { org_id, project_id, user_id, path, run_id } = of;
   if (user_id === null) return [];
@@ -38,7 +38,7 @@ export async function remember(db: Database, of: Remembering, question: string, 
   );
 }
 
-/** Forgets all that was said to the flow of a project. */
+/** Forgets all conversations of a project. */
 export async function forgetProject(db: Db, projectId: string): Promise<void> {
   while ((await deleteConversations(db, projectId, null, FORGOTTEN_AT_ONCE)) === FORGOTTEN_AT_ONCE);
 }

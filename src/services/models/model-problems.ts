@@ -8,7 +8,7 @@ import type { Db } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 
 /**
- * A warning for each node of a flow that would find no model to ask as things are, and, in a flow whose costs are limited, for each whose
+ * A warning for each node that would find no model at present. If the flow limits its costs, also for each node whose
  * model has no price.
  */
 export async function modelProblems(

@@ -23,7 +23,7 @@ export interface ModelDeps {
   readonly connections: ConnectionResolver;
 }
 
-/** What a process calls models with; `close` must be called. */
+/** The models and what is needed to call them; `close` must be called. */
 export function openModels({ config, db, guardedFetch, connections }: ModelDeps): ModelCaller & {
   close(): Promise<void>;
 } {

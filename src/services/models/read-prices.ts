@@ -9,7 +9,10 @@ const pricesFile = z.record(
   z.strictObject({ input: price, output: price, cached_input: price.exactOptional() }),
 );
 
-/** The prices of models: the operator's file, then the built-in ones. Throws an Error that names the file and its faults. */
+/**
+ * The prices of models: the operator's file first, then the built-in ones. Throws an Error that names the file and its
+ * faults.
+ */
 export function readPrices(file: string | undefined): PriceTable {
   if (file === undefined) return { own: {}, listed: MODEL_PRICES };
   const fail = (reason: string): never => {

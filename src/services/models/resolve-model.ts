@@ -10,7 +10,7 @@ import type { Database } from "../../stores/db.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
 
-/** A model that is about to be called. It has the credential in it: it stays inside the activity that resolved it. */
+/** A model about to be called. It contains the credential, so it must stay inside the activity that resolved it. */
 export interface ResolvedModel {
   readonly endpoint: ChatEndpoint;
   readonly model: string;
@@ -30,14 +30,14 @@ export interface ModelResolver {
 export interface ModelResolverDeps {
   readonly db: Database;
   readonly connections: ConnectionResolver;
-  /** For addresses that somebody put into a connection. */
+  /** For addresses from connections. */
   readonly guardedFetch: Pick<GuardedFetch, "open">;
   /** For the installation's own endpoint, which may be private. */
   readonly ownFetch: Pick<GuardedFetch, "open">;
   readonly config: Pick<Config, "MILLRACE_MODEL_URL" | "MILLRACE_MODEL_KEY" | "MILLRACE_MODEL">;
 }
 
-/** How long a call may take is the node's own setting, and arrives by a signal. */
+/** The node's own timeout ends a call, through the signal. */
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FETCH_OPTIONS = {
   limits: { headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS },
@@ -59,7 +59,7 @@ export function createModelResolver({
       const organisation = await db.org(orgId, getSettings);
       const chosen = chooseModel(choice, { organisation, installation: { url, model: MILLRACE_MODEL } });
       if (chosen === null) {
-        // A connection that is not there says so, rather than that it names no model.
+        // If the connection does not exist, its error is clearer than that no model is configured.
         if (choice.connection_id !== undefined) await connections.resolve(orgId, choice.connection_id);
         throw new NodeFailure("model_not_configured", `No model is configured. ${MODEL_WAY_OUT}.`);
       }
@@ -84,7 +84,7 @@ async function endpointOf(connection: ResolvedConnection): Promise<ChatEndpoint>
     case "openai_compatible":
       return { protocol: "openai", base_url: base, ...authorization };
     case "anthropic":
-      // The connection's address is that of the service; its SDK wants the version as well.
+      // The connection's address is the service's; its SDK wants the version as well.
       return { protocol: "anthropic", base_url: `${base}/v1`, ...authorization };
     default:
       throw new NodeFailure(

@@ -12,7 +12,10 @@ const MODEL_PROVIDERS: readonly string[] = ["openai_compatible", "anthropic"];
 /** Undefined members stay. */
 export type SettingsChange = { readonly [Name in keyof OrganisationSettings]?: OrganisationSettings[Name] | undefined };
 
-/** Changes an organisation's settings; `check` is called with them as they are, locked, before that. Throws 404 and 422. */
+/**
+ * Changes an organisation's settings. Calls `check` with the locked settings before it changes anything. Throws 404
+ * and 422.
+ */
 export async function changeSettings(
   db: Database,
   orgId: string,

@@ -16,14 +16,14 @@ import {
 } from "../../stores/models/spending.ts";
 import type { SpendingLimits } from "../../stores/models/spending.ts";
 
-/** A reservation outlives the last sign of its process by so long. */
+/** How long a reservation outlives the last sign of life of its process. */
 const RESERVED_SECONDS = 300;
 const EXTENDED_EVERY_MS = 60_000;
-/** How long a call that has to wait for others waits before it asks again (ms). */
+/** How long a call that has to wait for others waits before it tries again (ms). */
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 2000;
 
-/** A call that is about to be made. */
+/** A call about to be made. */
 export interface CostlyCall {
   readonly org_id: string;
   /** Null: a judge's. */
@@ -35,15 +35,15 @@ export interface CostlyCall {
   readonly signal: AbortSignal;
 }
 
-/** A call that may be made. It ends by either `settle` or `release`. */
+/** An admitted call. It ends with either `settle` or `release`. */
 export interface AdmittedCall {
   readonly call_id: string;
   readonly key_id: string | null;
-  /** Whether anything limits its cost, so that it has to be settled. */
+  /** Whether any limit applies to its cost, so that it must be settled. */
   readonly limited: boolean;
-  /** Puts the call's cost in place of what is reserved, in the transaction that writes the call down. */
+  /** Replaces the reservation by the actual cost, in the transaction that records the call. */
   settle(db: Db, cost: number | null): Promise<void>;
-  /** For a call that is not written down. */
+  /** For a call that is not recorded. */
   release(): Promise<void>;
 }
 
@@ -53,8 +53,8 @@ interface Limit {
 }
 
 /**
- * Admits calls of models within the limits of costs: of flows (`max_cost_usd`), and of organisations and keys in a month. What a
- * call may cost is reserved until it has ended, so that calls at the same time do not all spend the same rest.
+ * Admits calls of models within the cost limits of flows (`max_cost_usd`), organisations and keys (a month). It
+ * reserves the estimated cost until a call has ended, so that concurrent calls do not all spend the same remainder.
  */
 export function createSpending(db: Database, defaultMonth: number | undefined) {
   async function reserve(call: CostlyCall, limits: SpendingLimits, months: readonly Limit[], call_id: string) {
@@ -86,7 +86,10 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
   }
 
   return {
-    /** Waits where calls under way may need what is left. Throws NodeFailure where nothing is, or the signal's reason. */
+    /**
+     * Waits while open calls may release what is needed. Throws NodeFailure if nothing is left, or the signal's
+     * reason.
+     */
     async admit(call: CostlyCall): Promise<AdmittedCall> {
       const { org_id, run_id, model, amount, signal } = call;
       const call_id = uuidv7();
@@ -100,7 +103,7 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
         if ((await reserve(call, limits, months, call_id)) === "begin") break;
         await sleep(waitMs, undefined, { signal });
       }
-      // Calls that last longer keep what they have reserved.
+      // Longer calls keep their reservation.
       const extending = setInterval(() => {
         db.org(org_id, (connection) => extendReservation(connection, call_id, RESERVED_SECONDS)).catch(() => undefined);
       }, EXTENDED_EVERY_MS).unref();
@@ -139,7 +142,7 @@ function monthsOf({ key_id, org_most, key_most }: SpendingLimits, defaultMonth: 
   ];
 }
 
-/** What is spent already is the better reason. */
+/** An exhausted budget is the better reason. */
 async function notPriced(db: Database, { org_id, run_id }: CostlyCall, model: string): Promise<NodeFailure> {
   const budgets = await db.org(org_id, (connection) => budgetsOf(connection, run_id ?? ""));
   const spent = budgets.find((budget) => budget.spent >= budget.most);

@@ -10,11 +10,11 @@ export interface StepPlace {
   readonly org_id: string;
   readonly run_id: string;
   readonly path: string;
-  /** Whether a process that may have got the answer started this attempt before. */
+  /** Whether this attempt was started before, by a process that may have got the answer. */
   readonly repeated?: boolean;
   /** Digests of what the node asks. */
   readonly asked: string;
-  /** The run that this one resumes, whose answer is taken over where it was asked the same. */
+  /** The run that this one resumes. Its answer is reused if the question was the same. */
   readonly earlier_run?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface StepReply {
   readonly reused: boolean;
 }
 
-/** Has the model asked, and keeps what it answers: an answer that is kept is not paid for again. */
+/** Asks the model and keeps its answer. A kept answer is not paid for again. */
 export async function answerOnce(
   { db, blobs }: { readonly db: Database; readonly blobs: BlobStore },
   { org_id, run_id, path, repeated = false, asked, earlier_run }: StepPlace,
@@ -33,7 +33,7 @@ export async function answerOnce(
   const earlier =
     earlier_run === undefined ? null : await db.org(org_id, (each) => findStepAnswer(each, earlier_run, path, asked));
   if (earlier) {
-    // For the run that resumes this one.
+    // For a run that resumes this one.
     await db.org(org_id, (each) => keepStepAnswer(each, { org_id, run_id, path, answer: earlier, asked }));
     return { reply: await read(earlier), reused: true };
   }

@@ -6,8 +6,8 @@ import { findAction, findProvider } from "../providers/providers.ts";
 import type { Db } from "../../stores/db.ts";
 
 /**
- * What would make every call of an action fail: no connection where one is needed, inputs that it does not have, and none where it needs
- * them. Another check reports missing actions.
+ * Finds what would make every call of an action fail: a missing connection, unknown inputs, missing inputs. Another
+ * check reports missing actions.
  */
 export async function actionProblems(db: Db, references: readonly FlowReference[]): Promise<FlowProblem[]> {
   const problems: FlowProblem[] = [];
@@ -56,7 +56,7 @@ async function find(db: Db, providerId: string, actionId: string): Promise<Found
   return { provider, action: provider === null || actionId === "" ? null : await findAction(db, provider, actionId) };
 }
 
-/** `place` is beside the reference, below the node or the tool that has it. */
+/** `place` is next to the reference, below its node or tool. */
 function problemAt(
   { node_id, node_path, path, kind }: FlowReference,
   place: readonly string[],
@@ -64,7 +64,7 @@ function problemAt(
   message: string,
   hint: string | null = null,
 ): FlowProblem {
-  // Of one of several actions the reference stands in a list.
+  // A reference to one of several actions is an element of a list.
   const depth = kind === "action" && typeof path.at(-1) === "number" ? 2 : 1;
   const at = [...path.slice(0, path.length - depth), ...place];
   return { node_id, node_path, path: at, code, severity: "error", message, hint };

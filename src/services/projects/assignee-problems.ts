@@ -5,8 +5,8 @@ import type { Db } from "../../stores/db.ts";
 import { peopleByName } from "../accounts/people.ts";
 
 /**
- * Problems with the people that a flow names: users that the organisation does not have, too few of them, and users who
- * cannot answer at present, which is a warning. `projectId`, where it is known, is the flow's project.
+ * Problems with the people that a flow names: unknown users, too few of them, and (a warning) users who cannot answer
+ * at present. `projectId`, if known, is the flow's project.
  */
 export async function assigneeProblems(
   db: Db,

@@ -5,7 +5,10 @@ import { findFlowVersion } from "../../stores/projects/flow-versions.ts";
 import { findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 
-/** A flow that another one calls: its project, and what it takes and gives. Null where there is none, or none is published. */
+/**
+ * The project of a flow that another one calls, with its inputs and outputs. Null if there is none, or none is
+ * published.
+ */
 export async function findCalledFlow(
   db: Db,
   { project_id, version }: { readonly project_id: string; readonly version: number },

@@ -38,12 +38,13 @@ export async function deleteProject(
       throw new Problem("runs_open", detail, { extra: { open_runs } });
     }
     await hideProject(connection, projectId);
-    // What would go on without it. Temporal's schedules follow soon; until then they find nothing to start.
+    // These would go on without the project. Temporal's schedules are removed soon after; until then they find nothing
+    // to start.
     await deleteTriggersOf(connection, projectId);
     await deleteMonitorsOf(connection, projectId);
     await forgetProject(connection, projectId);
     await recordDeleted(connection, audited, project);
   });
-  // Now that the project is gone no more of its runs begin.
+  // The project is gone, so no more of its runs start.
   if (cancelRuns) await cancelOpenRuns(deps, { orgId, projectId, reason: "The project was deleted." });
 }

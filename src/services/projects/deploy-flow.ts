@@ -17,7 +17,7 @@ import { actionProblems } from "./action-problems.ts";
 import { assigneeProblems } from "./assignee-problems.ts";
 import { referenceProblems } from "./flow-references.ts";
 
-/** What a flow may be made of, by configuration. */
+/** What a flow may contain, by configuration. */
 export function flowLimits(config: Config): FlowLimits {
   return {
     ...DEFAULT_FLOW_LIMITS,
@@ -64,13 +64,13 @@ export interface Deployment {
   readonly notes: string;
   readonly publish: boolean;
   readonly createdBy: string;
-  /** The projects that whoever deploys it may see; undefined: all. */
+  /** The projects that the caller may see; undefined: all. */
   readonly visible: readonly string[] | undefined;
 }
 
 /**
- * Adds a version to a project, or finds the one that has the same content already, in the caller's transaction. Throws 404
- * for an unknown project, 422 where something that the flow refers to does not exist.
+ * Adds a version to a project in the caller's transaction, or finds the one with the same content. Throws 404 for an
+ * unknown project, and 422 if something that the flow refers to does not exist.
  */
 export async function deployFlow(
   db: Db,
@@ -106,8 +106,8 @@ export async function deployFlow(
 }
 
 /**
- * What only the database knows of a flow: which of the things and people it refers to are not there. `projectId`, where it is known, is
- * the project that the flow belongs to: calling that one is a warning. Projects that are not among `visible` are not there.
+ * Problems that only the database can tell: references to things and people that do not exist. `projectId`, if known,
+ * is the flow's own project; calling it is a warning. Projects outside `visible` count as missing.
  */
 export async function problemsOfOthers(
   db: Db,

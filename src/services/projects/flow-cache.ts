@@ -7,7 +7,9 @@ import { findProject } from "../../stores/projects/projects.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 import type { PlanCache, VersionKey } from "./plans.ts";
 
-/** How long another process's publish, rename or delete may go unnoticed. One short query a second and flow is the price. */
+/**
+ * How long another process's publish, rename or delete may go unnoticed. It costs one short query a second and flow.
+ */
 const POINTER_MS = 1000;
 const MAX_POINTERS = 10_000;
 const MAX_PUBLISHED = 100_000;
@@ -22,15 +24,16 @@ export interface DeployedFlow {
 
 export interface FlowCache {
   /**
-   * The flow of a version, -1: of the published one. Throws the 404 of an unknown project (of another organisation, deleted,
-   * no UUID at all: the same) or version. What this process publishes or deletes is seen at once, what another does within 1 s.
+   * The flow of a version; -1 is the published one. Throws 404 for an unknown version or project (one of another
+   * organisation, a deleted one and an id that is no UUID are all unknown). A publish or delete of this process is
+   * seen at once, one of another process within 1 s.
    */
   get(orgId: string, projectId: string, version: number): Promise<DeployedFlow>;
-  /** The same for callers of published versions only. To them a never published version is missing. */
+  /** The same for callers of published versions only: a version that was never published is missing. */
   getPublished(orgId: string, projectId: string, version: number): Promise<DeployedFlow>;
-  /** Whether a version is published or was at some time. */
+  /** Whether a version is or was published. */
   wasPublished(of: VersionKey): Promise<boolean>;
-  /** Forgets what is published of a project. Call it after the change is committed. */
+  /** Forgets which version of a project is published. Call it after the change is committed. */
   invalidate(orgId: string, projectId: string): void;
 }
 
@@ -48,7 +51,7 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
     const key = `${orgId}/${projectId}`;
     const known = pointers.get(key);
     if (known && known.until > Date.now()) return known.project;
-    // Everybody who asks meanwhile waits for the same query.
+    // Concurrent callers share this query.
     const project = db.org(orgId, (connection) => findProject(connection, projectId));
     pointers.delete(key);
     if (pointers.size >= MAX_POINTERS) pointers.delete(pointers.keys().next().value ?? "");
@@ -75,7 +78,7 @@ export function createFlowCache(db: Database, plans: PlanCache): FlowCache {
     const key = `${org_id}/${project_id}/${flow_version}`;
     if (published.has(key)) return true;
     const found = await db.org(org_id, (connection) => wasPublished(connection, project_id, flow_version));
-    // What was published stays so for good; what was not may be next.
+    // A version that was published stays so. One that was not may be published next, so that is not cached.
     if (found) {
       if (published.size >= MAX_PUBLISHED) published.clear();
       published.add(key);

@@ -11,14 +11,14 @@ import { usersOf, usersOfActions, type ActionUser, type ReferenceUser } from "..
 import { findDeadReferences } from "../../stores/projects/flow-versions.ts";
 import { holdSkills } from "../../stores/skills/skills.ts";
 
-/** How it is found out whether what flows refer to is there. */
+/** How to find out whether the things that flows refer to exist. */
 interface Lookup {
   readonly code: FlowProblemCode;
   readonly noun: string;
   readonly hint: string;
   /**
-   * The missing ones. It locks the others until the transaction ends, so that none is deleted while a flow that uses it
-   * is being published.
+   * Returns the missing ones. It locks the others until the transaction ends, so that nobody deletes one while a flow
+   * that uses it is being published.
    */
   missing(db: Db, references: readonly FlowReference[]): Promise<readonly FlowReference[]>;
 }
@@ -62,7 +62,7 @@ const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
   },
 };
 
-/** The references of a flow that lead nowhere in this organisation, or to projects that are not among `visible`. */
+/** The references of a flow to things that do not exist in this organisation, or to projects outside `visible`. */
 export async function referenceProblems(
   db: Db,
   references: readonly FlowReference[],
@@ -71,7 +71,7 @@ export async function referenceProblems(
   const isHidden = ({ kind, id }: FlowReference): boolean =>
     kind === "project" && visible?.includes(id.toLowerCase()) === false;
   const missing = new Set<FlowReference>(references.filter(isHidden));
-  // One kind after the other, and ids in order: two deploys never wait for each other.
+  // One kind after the other, each in the order of ids, so that two deploys never deadlock.
   for (const kind of Object.keys(LOOKUPS).toSorted() as ReferenceKind[]) {
     const asked = references.filter((each) => each.kind === kind);
     if (asked.length > 0) for (const each of await LOOKUPS[kind].missing(db, asked)) missing.add(each);
@@ -79,7 +79,7 @@ export async function referenceProblems(
   return references.filter((each) => missing.has(each)).map(problemOf);
 }
 
-/** Throws 409 where something that a flow to be published again refers to has been deleted since. */
+/** Throws 409 if something that a flow to be published again refers to was deleted since. */
 export async function requireReferences(db: Db, references: readonly FlowReference[]): Promise<void> {
   const [problem] = await referenceProblems(db, references);
   if (problem === undefined) return;
@@ -89,7 +89,7 @@ export async function requireReferences(db: Db, references: readonly FlowReferen
 /** Projects that a refusal lists. */
 const MAX_LISTED = 100;
 
-/** The projects whose published flow refers to this, as many as are listed. */
+/** The projects whose published flow refers to this, as many as a refusal lists. */
 export function listUsers(db: Db, kind: ReferenceKind, id: string): Promise<ReferenceUser[]> {
   return usersOf(db, { kind, id: id.toLowerCase() }, MAX_LISTED);
 }
@@ -100,7 +100,8 @@ export async function listActionUsers(db: Db, providerId: string, actionIds: rea
 }
 
 /**
- * Throws 409 `in_use` where published flows refer to what is to be deleted, whose row the transaction has locked for update.
+ * Throws 409 `in_use` if published flows refer to what is to be deleted. The transaction has locked its row for
+ * update.
  */
 export async function refuseWhileUsed(db: Db, kind: ReferenceKind, id: string): Promise<void> {
   const used_by = await listUsers(db, kind, id);
@@ -119,7 +120,7 @@ function problemOf({ kind, version, node_id, node_path, path }: FlowReference): 
   return { node_id, node_path, path, code, severity: "error", message: `There is no such ${noun}${named}`, hint };
 }
 
-/** For kinds whose ids are UUIDs: `hold` answers which of them there are, and keeps those from being deleted. */
+/** For kinds whose ids are UUIDs: `hold` returns the existing ones, and keeps them from being deleted. */
 function missingById(hold: (db: Db, ids: readonly string[]) => Promise<readonly string[]>): Lookup["missing"] {
   return async (db, references) => {
     const askable = [...new Set(references.map(({ id }) => id))].filter(isUuid).toSorted();

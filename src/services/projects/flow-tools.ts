@@ -11,15 +11,21 @@ import { publishedDefinitions, publishedFlows } from "../../stores/projects/publ
 /** Tools that one page lists. */
 const PAGE = 50;
 
-/** The published flows of an organisation as tools of the Model Context Protocol; `wanted` leaves only these flows. */
+/**
+ * The published flows of an organisation as tools of the Model Context Protocol; `wanted` restricts them to these
+ * flows.
+ */
 export interface FlowTools {
-  /** A page of them, behind the flow `beyond`. Throws 404 where a wanted flow is not there or not published, as `find`. */
+  /**
+   * A page of them, behind the flow `beyond`. Throws 404 if a wanted flow does not exist or is not published, as
+   * `find`.
+   */
   page(
     orgId: string,
     wanted: readonly string[] | null,
     beyond: string | null,
   ): Promise<{ readonly tools: readonly JsonObject[]; readonly next: string | null }>;
-  /** The flow that is the tool of this name; null for none. */
+  /** The flow whose tool has this name; null for none. */
   find(orgId: string, wanted: readonly string[] | null, tool: string): Promise<string | null>;
 }
 

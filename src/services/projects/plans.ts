@@ -27,7 +27,7 @@ export interface VersionKey {
 export interface PlanCache {
   /** The plan of a version, also of a project that has been deleted since; null where there is none. */
   find(of: VersionKey): Promise<LoadedPlan | null>;
-  /** The plan of a version that must be there. */
+  /** The plan of a version. Throws if it does not exist. */
   get(of: VersionKey): Promise<LoadedPlan>;
 }
 
@@ -37,7 +37,7 @@ interface Entry {
   chars: number;
 }
 
-/** Keeps the plans used last in memory: a version never changes. */
+/** Keeps the most recently used plans in memory: a version never changes. */
 export function createPlanCache(db: Database): PlanCache {
   const entries = new Map<string, Entry>();
   let chars = 0;
@@ -65,14 +65,14 @@ export function createPlanCache(db: Database): PlanCache {
     const key = `${of.org_id}/${of.project_id}/${of.flow_version}`;
     const known = entries.get(key);
     if (known) {
-      // The map's order is that of last use.
+      // The map is in the order of last use.
       entries.delete(key);
       entries.set(key, known);
       return known.loaded;
     }
     const entry: Entry = { loaded: load(key, of), chars: 0 };
     entries.set(key, entry);
-    // A version that is not there may be deployed next; a failure may pass.
+    // Not cached: a missing version may be deployed next, and a failure may pass.
     entry.loaded.then(
       (found) => found ?? forget(key, entry),
       () => forget(key, entry),

@@ -5,7 +5,7 @@ import { projectOf } from "../../stores/projects/project-of.ts";
 import type { ProjectOwned } from "../../stores/projects/project-of.ts";
 import type { Project } from "../../stores/projects/projects.ts";
 
-/** A project of the organisation; null where there is none, or it was deleted. */
+/** A project of the organisation; null if there is none, or it was deleted. */
 export function getProject(db: Database, orgId: string, projectId: string): Promise<Project | null> {
   return db.org(orgId, (connection) => findProject(connection, projectId));
 }
@@ -20,7 +20,7 @@ export async function requireProject(db: Database, orgId: string, projectId: str
 /** What belongs to a project and has an id of its own. */
 export type { ProjectOwned };
 
-/** The project that something belongs to; null where it is not there. */
+/** The project that something belongs to; null if that does not exist. */
 export function findOwningProject(
   db: Database,
   orgId: string,
@@ -30,7 +30,7 @@ export function findOwningProject(
   return db.org(orgId, (connection) => projectOf(connection, owned, id));
 }
 
-/** The indexes of ids that no project of the organisation has. A deleted project counts as unknown. */
+/** The indexes of ids that are no project of the organisation. A deleted project counts as unknown. */
 export async function unknownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<number[]> {
   const known = new Set(await db.org(orgId, (connection) => existingProjects(connection, projectIds)));
   return projectIds.flatMap((id, at) => (known.has(id) ? [] : [at]));

@@ -4,7 +4,7 @@ import { nodePath } from "../../domain/flow/validate/problems.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { literalHeaders } from "../../platform/logging/literal-secrets.ts";
 
-/** A warning for each header of a flow whose credential was written into the flow. */
+/** A warning for each header with a credential that was written into the flow. */
 export function secretProblems(definition: FlowDefinition): FlowProblem[] {
   return literalHeaders(definition as unknown as JsonObject).map((path): FlowProblem => {
     const node_path = nodePath(definition, path);

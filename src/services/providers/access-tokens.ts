@@ -5,11 +5,11 @@ import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-er
 import type { GuardedFetch, GuardedResponse } from "../../platform/fetch/guarded-fetch.ts";
 
 const MAX_TOKENS = 10_000;
-/** How long a token is used whose service does not say how long it is good (ms). */
+/** How long a token is used if its service does not say how long it is valid (ms). */
 const DEFAULT_LIFE_MS = 300_000;
-/** A token is not used any more so long before its end (ms), or a tenth of its life where that is shorter. */
+/** A token is no longer used this long before its end (ms), or a tenth of its life where that is shorter. */
 const MARGIN_MS = 60_000;
-/** Somebody may wait for the check of a connection meanwhile. */
+/** Somebody may be waiting for the check of a connection. */
 const LIMITS = { responseBytes: 256 * 1024, totalMs: 4000 };
 
 /** Thrown when a token service refuses a client's credential. Its message has no secret. */
@@ -25,14 +25,14 @@ interface KeptToken {
   until: number;
 }
 
-/** Access tokens of OAuth 2.0 client credentials, kept in memory until they end. */
+/** Keeps access tokens of OAuth 2.0 client credentials in memory until they expire. */
 export interface AccessTokens {
   /**
-   * The access token of a client. `key` stands for its credential. With `instead` a new one is fetched, unless another one than
-   * that is there already. Throws TokenRefused, or NodeFailure `http_failed` and `http_refused`.
+   * The access token of a client; `key` identifies its credential. If the cached token is `instead`, a new one is
+   * fetched. Throws TokenRefused, or NodeFailure `http_failed` and `http_refused`.
    */
   get(key: string, credential: Credential, instead?: string): Promise<string>;
-  /** A new one, whatever is kept: tells whether the client is still good. Throws as `get`. */
+  /** Fetches a new token whatever is cached, which shows whether the client is still valid. Throws as `get`. */
   renew(key: string, credential: Credential): Promise<string>;
 }
 
@@ -52,7 +52,7 @@ export function createAccessTokens(guardedFetch: Pick<GuardedFetch, "fetch">): A
     });
     tokens.delete(key);
     tokens.set(key, kept);
-    // The oldest goes first: a Map keeps the order of insertion.
+    // Evicts the oldest: a Map keeps the order of insertion.
     const [oldest] = tokens.keys();
     if (tokens.size > MAX_TOKENS && oldest !== undefined) tokens.delete(oldest);
     return kept.text;
@@ -74,7 +74,9 @@ interface IssuedToken {
   readonly lifeMs: number;
 }
 
-/** Asks for a token; by HTTP Basic, which every service must take, then in the form, which some take only. */
+/**
+ * Asks for a token, first with HTTP Basic, which every service must accept, then in the form, which some only accept.
+ */
 async function requestToken(guardedFetch: Pick<GuardedFetch, "fetch">, credential: Credential): Promise<IssuedToken> {
   const id = textOf(credential, "client_id");
   const secret = textOf(credential, "client_secret");
@@ -126,7 +128,7 @@ function membersOf(body: Buffer): Readonly<Record<string, unknown>> {
   }
 }
 
-/** As RFC 6749, section 2.3.1, wants a client's id and secret before they become HTTP Basic. */
+/** RFC 6749, section 2.3.1, wants a client's id and secret encoded like this before HTTP Basic. */
 function formEncoded(text: string): string {
   return new URLSearchParams({ "": text }).toString().slice(1);
 }

@@ -13,7 +13,7 @@ export type CheckInputs = (
   inputs: Json,
 ) => Promise<readonly FormIssue[]>;
 
-/** Built-in schemas are compiled once. Imported schemas are checked where time and memory are limited. */
+/** Built-in schemas are compiled once. Imported schemas are checked with limits of time and memory. */
 export function createInputCheck(evaluation: Pick<Evaluation, "schema">): CheckInputs {
   const compile = createFormCompiler();
   const known = new Map<Action, CheckedForm>();

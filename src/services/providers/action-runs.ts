@@ -14,7 +14,7 @@ import type { ProviderJobs } from "../../temporal/providers.ts";
 import type { CheckInputs } from "./action-inputs.ts";
 import { requireAction, requireProvider } from "./providers.ts";
 
-/** Time after which a run of an action that has not ended is looked after (ms). */
+/** A run of an action that has not ended by then is looked after (ms). */
 const SWEEP_AFTER_MS = 15_000;
 const BATCH = 100;
 
@@ -46,8 +46,9 @@ export async function requireActionRun(db: Db, actionRunId: string): Promise<Act
 }
 
 /**
- * Accepts a run of an action and starts it. Once its row is there it happens: when Temporal does not answer, the sweeper starts
- * it later. The same id again answers the run there is. Throws 404 for an unknown provider or action, 422 for what does not fit.
+ * Accepts a run of an action and starts it. Once its row exists it will happen: if Temporal does not answer, the
+ * sweeper starts it later. The same id again returns the existing run. Throws 404 for an unknown provider or action,
+ * and 422 for inputs that do not fit.
  */
 export async function createActionRun(deps: ActionRunDeps, request: ActionRunRequest): Promise<ActionRunRow> {
   const { db } = deps;
@@ -86,7 +87,10 @@ export async function createActionRun(deps: ActionRunDeps, request: ActionRunReq
   return run;
 }
 
-/** Starts again what a dead process or a terminated workflow left; where it is under way, that does nothing. Any number of processes may do it. */
+/**
+ * Restarts runs that a dead process or a terminated workflow left behind. It does nothing to runs in progress. Any
+ * number of processes may run it.
+ */
 export function startActionSweeper(
   { db, providerJobs }: Pick<ActionRunDeps, "db" | "providerJobs">,
   intervalMs: number,

@@ -16,7 +16,7 @@ import { checkRemoteSql } from "./remote-postgres.ts";
 import type { ConnectionResolver, ResolvedConnection } from "./resolve-connection.ts";
 import { sendAuthorized } from "./send-authorized.ts";
 
-/** Somebody may wait for it. */
+/** Somebody may be waiting for it. */
 const CHECK_MS = 4000;
 const LIMITS = { responseBytes: 1024 * 1024, totalMs: CHECK_MS };
 
@@ -28,13 +28,13 @@ export interface CheckDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   readonly mcp: Pick<McpClient, "greet">;
   readonly sockets: GuardedSockets;
-  /** Of Millrace, for the User-Agent. */
+  /** Millrace's own, for the User-Agent. */
   readonly version: string;
 }
 
 /**
- * Tries a connection's credential where its provider has a way to, and writes down what came of it. One that cannot be tried, or whose
- * service cannot be reached, keeps its status. For activities.
+ * Tries a connection's credential if its provider has a check, and records the outcome. If there is none, or the
+ * service cannot be reached, the status stays. For activities.
  */
 export async function checkConnection(deps: CheckDeps, orgId: string, connectionId: string): Promise<void> {
   const { db, connections } = deps;
@@ -50,7 +50,7 @@ export async function checkConnection(deps: CheckDeps, orgId: string, connection
   );
 }
 
-/** Says at a connection that a fault of ours kept it from being checked. */
+/** Records at a connection that a fault of ours prevented its check. */
 export async function noteCheckFault(db: Database, orgId: string, connectionId: string, reason: string): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     const row = await findConnection(connection, connectionId);
@@ -61,7 +61,7 @@ export async function noteCheckFault(db: Database, orgId: string, connectionId: 
   });
 }
 
-/** Null where there is no way to tell. */
+/** Null if there is no way to tell. */
 async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): Promise<Finding | null> {
   try {
     return await (CHECKS[connection.provider.provider_id] ?? ask)(deps, connection);
@@ -76,7 +76,7 @@ async function tryCredential(deps: CheckDeps, connection: ResolvedConnection): P
   }
 }
 
-/** Of providers whose check is not one HTTP request. */
+/** Checks of providers that take more than one HTTP request. */
 const CHECKS: Readonly<Record<string, (deps: CheckDeps, connection: ResolvedConnection) => Promise<Finding>>> = {
   postgres: ({ sockets }, connection) => checkRemoteSql(sockets, connection, CHECK_MS),
   smtp: ({ sockets }, connection) => checkMail(sockets, connection, CHECK_MS),

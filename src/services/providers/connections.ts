@@ -45,7 +45,7 @@ export interface ConnectionToCreate {
   readonly audited: Omit<RowAudit<ConnectionRow>, "target">;
 }
 
-/** Stores a connection, not yet checked. Throws 422 for an unknown provider and a credential that it does not take. */
+/** Stores a connection, not yet checked. Throws 422 for an unknown provider or a credential that it does not accept. */
 export async function createConnection({ db, secrets }: Deps, wanted: ConnectionToCreate): Promise<ConnectionRow> {
   const { connection_id, org_id, name, created_by, audited } = wanted;
   return await db.orgTransaction(org_id, async (connection) => {
@@ -71,7 +71,7 @@ export interface ConnectionChangeRequest {
   readonly disabled?: boolean | undefined;
 }
 
-/** Changes a connection; `check` is called with it as it is, locked, before that. Throws 404 and 422. */
+/** Changes a connection. Calls `check` with the locked connection before it changes anything. Throws 404 and 422. */
 export async function changeConnection(
   { db, secrets }: Deps,
   orgId: string,
@@ -114,7 +114,7 @@ export async function deleteConnection(
   audited: RowAudit<ConnectionRow>,
 ): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
-    // Locked before the look at flows: none is published with it in between.
+    // Locked before the check of flows, so that no flow that uses it is published in between.
     const found = await lockConnection(connection, connectionId);
     if (found === null) throw notFound(CONNECTION);
     await refuseWhileUsed(connection, "connection", connectionId);

@@ -5,7 +5,7 @@ import type { AuthScheme, ConnectionScheme, Credential } from "../../domain/prov
 import type { Provider } from "../../domain/providers/provider.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 
-/** Where a sealed credential belongs: at another connection it cannot be opened. */
+/** Binds a sealed credential to its connection: it cannot be opened at another one. */
 const contextOf = (connectionId: string): string => `connections/${connectionId}/credential`;
 
 export function sealCredential(box: SecretBox, connectionId: string, credential: Credential): Buffer {
@@ -18,8 +18,8 @@ export function openCredential(box: SecretBox, connectionId: string, sealed: Buf
 }
 
 /**
- * The scheme of a provider that a credential is of: the one that is named, or the one that the credential's members tell. Throws 422 where
- * they tell none.
+ * The scheme of a credential: the named one, or the one that the credential's members imply. Throws 422 if they imply
+ * none.
  */
 export function requireScheme(
   provider: Provider,
@@ -37,8 +37,8 @@ export function requireScheme(
 }
 
 /**
- * The scheme that takes these members: the one with none missing, or else the only one that has them all. Members that only one scheme has
- * tell it too, so that what is missing beside them is named.
+ * The scheme that these members imply: the one with none missing, or else the only one that has them all. A member
+ * that only one scheme has implies it too, so that the error names what is missing beside it.
  */
 function schemeOf({ auth }: Provider, names: readonly string[]): ConnectionScheme | undefined {
   const schemes = (Object.entries(auth.schemes) as Array<[ConnectionScheme, AuthScheme]>).map(
@@ -58,7 +58,7 @@ function schemeOf({ auth }: Provider, names: readonly string[]): ConnectionSchem
   return others.length === 0 ? only?.scheme : undefined;
 }
 
-/** The credential with defaults. Throws 422 with every place where it is not what the scheme takes; no message quotes it. */
+/** The credential with defaults. Throws 422 with every fault; no message quotes the credential. */
 export function requireCredential(
   auth: AuthScheme,
   given: Credential,

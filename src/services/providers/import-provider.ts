@@ -25,7 +25,7 @@ export interface ImportRequest {
   readonly org_id: string;
   /** The document, or its address. */
   readonly openapi: unknown;
-  /** Default: made of the title. */
+  /** Default: derived from the title. */
   readonly provider_id: string | undefined;
   readonly name: string | undefined;
   readonly dry_run: boolean;
@@ -36,8 +36,8 @@ export interface ImportRequest {
 export type ProviderImported = Imported & { readonly provider_id: string };
 
 /**
- * Makes a provider of an OpenAPI document, or puts the document in the place of the one that the provider was made of. Throws
- * 422 for a document that cannot be imported, and 409 as storeProvider does.
+ * Makes a provider from an OpenAPI document, or replaces the document of an existing one. Throws 422 for a document
+ * that cannot be imported, and 409 as storeProvider does.
  */
 export async function importDocument(
   { db, guardedFetch, evaluation }: ImportDeps,

@@ -11,7 +11,7 @@ import type { ProviderJobs } from "../../temporal/providers.ts";
 import { requireCredential, sealCredential } from "./credentials.ts";
 import { providerIdOf, requireProviderId } from "./import-provider.ts";
 
-/** Longest wait for an import, which has a shorter limit of its own. */
+/** Longest wait for an import. The import has a shorter limit of its own. */
 const WAIT_MS = 15_000;
 
 export interface ServerImportDeps {
@@ -24,13 +24,13 @@ export interface ServerImportDeps {
 export interface ServerImportRequest {
   readonly org_id: string;
   readonly created_by: string;
-  /** A new UUID: the same where the request is tried again. */
+  /** A new UUID, the same when the request is retried. */
   readonly import_id: string;
   readonly url: string;
-  /** Default: made of the name, or of the address. */
+  /** Default: derived from the name, or from the address. */
   readonly provider_id: string | undefined;
   readonly name: string | undefined;
-  /** A credential that the server wants; it becomes a connection of the provider. */
+  /** A credential for the server; it becomes a connection of the provider. */
   readonly connection:
     | { readonly name?: string | undefined; readonly scheme: ConnectionScheme; readonly credential: Credential }
     | undefined;
@@ -49,8 +49,8 @@ export interface ServerImported extends Imported {
 }
 
 /**
- * Makes a provider of the tools of an MCP server, or renews the one that was made of it. A worker asks the server: only there
- * credentials are opened. Throws 422 for a server that cannot be imported, 404 for an unknown connection, and 409 as
+ * Makes a provider from the tools of an MCP server, or renews it. A worker calls the server, because only workers open
+ * credentials. Throws 422 for a server that cannot be imported, 404 for an unknown connection, and 409 as
  * storeProvider does.
  */
 export async function importServer(deps: ServerImportDeps, request: ServerImportRequest): Promise<ServerImported> {
@@ -93,7 +93,7 @@ export async function importServer(deps: ServerImportDeps, request: ServerImport
   throw new Problem(code, detail, { extra });
 }
 
-/** Stores the credential as a connection of the provider that is to be. Throws 422. */
+/** Stores the credential as a connection of the provider to be made. Throws 422. */
 async function store(
   { db, secrets }: ServerImportDeps,
   { org_id, created_by, import_id, name, url }: ServerImportRequest,

@@ -20,7 +20,7 @@ import type { ConnectedProvider, ConnectionResolver, ResolvedConnection } from "
 import { sendAuthorized } from "./send-authorized.ts";
 import { storeProvider } from "./store-provider.ts";
 
-/** Longest time for all that is asked of the server: somebody waits for it. */
+/** Longest time for all calls to the server: somebody waits for it. */
 const MAX_MS = 10_000;
 const LIMITS = { responseBytes: 25 * 1024 * 1024, headersMs: MAX_MS, bodyMs: MAX_MS, totalMs: MAX_MS };
 
@@ -31,7 +31,7 @@ export interface ImportToolsDeps {
   readonly evaluation: Pick<Evaluation, "provider">;
 }
 
-/** Makes a provider of the tools of an MCP server. For activities: the server may want a credential. */
+/** Makes a provider from the tools of an MCP server. For activities: the server may need a credential. */
 export async function importTools(
   deps: ImportToolsDeps,
   input: ToolsImportInput,
@@ -48,7 +48,7 @@ export async function importTools(
     const listing = await deps.mcp
       .listTools(server, MAX_ACTIONS)
       .finally(() => secrets.push(...(connection?.secrets ?? [])));
-    // A server may well repeat what it received.
+    // A server may repeat what it received.
     const mcp = maskJson(listing as unknown as Json, createMaskValues(secrets)) as unknown as McpListing;
     const before = await deps.db.org(org_id, (db) => findImportedProvider(db, provider_id));
     const trusted = input.trust_annotations ?? before?.provider.trusted ?? false;
@@ -78,7 +78,7 @@ export async function dropNewConnection(
   if (new_connection && connection_id !== null) await db.org(org_id, (each) => deleteConnection(each, connection_id));
 }
 
-/** The provider as far as its connections need it, before there is one. */
+/** What connections need of the provider before it exists. */
 function providerToBe({ provider_id, url }: ToolsImportInput): ConnectedProvider {
   return { provider_id, auth: { required: true, schemes: mcpSchemes(url) }, source: "mcp" };
 }
@@ -95,7 +95,7 @@ function requireSameAddress({ credential, name }: ResolvedConnection, url: strin
 type Refused<Result> = Result extends { readonly ok: false } ? Omit<Result, "ok"> : never;
 type Refusal = Refused<ToolsImportResult>;
 
-/** What the caller can do something about; null for what is no fault of theirs. */
+/** A refusal that the caller can act on; null for faults that are not theirs. */
 function refusalOf(error: unknown, connectionId: string | null): Refusal | null {
   const url = ["body", "mcp", "url"];
   if (error instanceof ValidationProblem) {

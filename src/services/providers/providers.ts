@@ -16,7 +16,10 @@ import {
 } from "../../stores/providers/imports.ts";
 import type { ActionTexts, ImportedProviderRow } from "../../stores/providers/imports.ts";
 
-/** A provider that the organisation can use, by its id. Actions of an imported one are not in it: see findAction. */
+/**
+ * Finds a provider that the organisation can use, by its id. It leaves out the actions of an imported one: see
+ * findAction.
+ */
 export async function findProvider(db: Db, providerId: string): Promise<Provider | null> {
   const builtin = findBuiltin(providerId);
   if (builtin !== undefined) return builtin;
@@ -49,7 +52,7 @@ export async function requireAction(db: Db, provider: Provider, actionId: string
   return action;
 }
 
-/** The positions of those actions that are not there. Imported ones that are stay until the transaction ends. */
+/** The positions of missing actions. Imported actions that exist are kept until the transaction ends. */
 export async function missingActionsOf(
   db: Db,
   wanted: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,
@@ -71,7 +74,7 @@ export async function listActions(db: Db, provider: Provider, page: Keyset): Pro
   return (await listImportedActions(db, provider.provider_id, page)).map(asAction);
 }
 
-/** A page of what is in memory, by id. */
+/** A page of a list in memory, by id. */
 export function pageOfSorted<Item>(items: readonly Item[], idOf: (item: Item) => string, page: Keyset): Item[] {
   const { beyond, ascending, limit } = page;
   const sorted = items.toSorted((one, other) => (idOf(one) < idOf(other) === ascending ? -1 : 1));
@@ -79,7 +82,7 @@ export function pageOfSorted<Item>(items: readonly Item[], idOf: (item: Item) =>
   return sorted.filter((item) => isBeyond(idOf(item))).slice(0, limit);
 }
 
-/** The actions that have all words of a query in their ids, names or descriptions, the best ones first. */
+/** The actions that have all words of a query in their id, name or description, best first. */
 export async function searchActions(
   db: Db,
   provider: Provider,
@@ -125,7 +128,7 @@ function wordsOf(text: string): string[] {
     .filter((word) => word !== "");
 }
 
-/** A word counts more than one that only begins like it; "issues" finds "issue". */
+/** A whole word counts more than a common beginning; "issues" finds "issue". */
 function match(words: readonly string[], word: string): number {
   if (words.includes(word)) return 2;
   return words.some((each) => each.startsWith(word) || (each.length > 3 && word.startsWith(each))) ? 1 : 0;

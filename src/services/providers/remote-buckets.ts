@@ -16,7 +16,7 @@ export function bucketsOf(deps: BucketsDeps, { credential }: ResolvedConnection)
   });
 }
 
-/** Keeps the status of a connection up by what came of a call, and throws its error again. */
+/** Updates the status of a connection by the outcome of a call, and throws the call's error again. */
 export async function noted<T>(connection: ResolvedConnection, call: Promise<T>): Promise<T> {
   try {
     const answer = await call;
@@ -28,7 +28,9 @@ export async function noted<T>(connection: ResolvedConnection, call: Promise<T>)
   }
 }
 
-/** Whether S3 takes the credential, which may well be one that lists no buckets. Throws the errors of the guarded fetch. */
+/**
+ * Whether S3 accepts the credential, which may not be allowed to list buckets. Throws the errors of the guarded fetch.
+ */
 export async function checkBuckets(
   deps: BucketsDeps,
   connection: ResolvedConnection,

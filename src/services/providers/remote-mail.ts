@@ -34,7 +34,7 @@ export async function openMail(
   }
 }
 
-/** Whether the server takes the credential. Throws as `openMail`. */
+/** Whether the server accepts the credential. Throws as `openMail`. */
 export async function checkMail(
   sockets: GuardedSockets,
   connection: ResolvedConnection,
@@ -50,7 +50,7 @@ export async function checkMail(
   }
 }
 
-/** Without what the server said: some repeat what they were sent. */
+/** Without the server's own words: some servers repeat what they were sent. */
 function refusal({ status, why }: MailFailed): string {
   const what = why === "login" ? "The mail server refused the credential" : "The mail server cannot be used";
   return status === null ? `${what}.` : `${what} (${status}).`;

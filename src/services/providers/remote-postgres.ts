@@ -11,10 +11,10 @@ import { RemoteError, RemoteTooLarge } from "../../stores/providers/remote-state
 import type { RemoteRows } from "../../stores/providers/remote-statement.ts";
 import type { ResolvedConnection } from "./resolve-connection.ts";
 
-/** Longest answer of a statement, as it is sent (bytes). */
+/** Longest result of a statement on the wire (bytes). */
 const MAX_BYTES = MAX_VALUE_BYTES / 2;
 const CONNECT_MS = 10_000;
-/** What passes when the statement is carried out again: deadlocks, conflicts, a server without room or on its way down. */
+/** Transient errors: deadlocks, conflicts, a server without room or shutting down. */
 const PASSING = /^(?:40|53|57P0[123]|55P03)/;
 /** The credential, or the database that it names, is refused. */
 const REFUSED = /^(?:28|3D)/;
@@ -27,8 +27,8 @@ export interface SqlStatement {
 }
 
 /**
- * Carries out one statement in a transaction of its own. `begin` is awaited right before a statement that may write. Throws ActionRefused,
- * NodeFailure, and the errors of the guarded connections.
+ * Carries out one statement in its own transaction. Awaits `begin` right before a statement that may write. Throws
+ * ActionRefused, NodeFailure, and the errors of the guarded connections.
  */
 export async function runRemoteSql(
   sockets: GuardedSockets,
@@ -71,7 +71,7 @@ export async function runRemoteSql(
   }
 }
 
-/** Whether the database takes the credential. Null: nobody knows. Throws the errors of the guarded connections. */
+/** Whether the database accepts the credential. Null: unknown. Throws the errors of the guarded connections. */
 export async function checkRemoteSql(
   sockets: GuardedSockets,
   connection: ResolvedConnection,
@@ -109,7 +109,7 @@ function targetOf(sockets: GuardedSockets, { credential }: ResolvedConnection, c
   };
 }
 
-/** Nothing of an answer is left out: two columns of one name cannot both be members. */
+/** Two columns of one name cannot both be members, and no column may be dropped. */
 function requireNames({ columns }: RemoteRows): void {
   const twice = columns.find((name, at) => columns.indexOf(name) !== at);
   if (twice === undefined) return;
@@ -117,7 +117,7 @@ function requireNames({ columns }: RemoteRows): void {
   throw new ActionFailed("none", "action_refused", message);
 }
 
-/** The server's own words describe its network, ours included. */
+/** The server's own words describe its network, or ours. */
 function refusal({ sqlstate, message }: RemoteError): string {
   return sqlstate === ""
     ? `The database cannot be used: ${message}.`
@@ -134,7 +134,7 @@ function toFailure(error: unknown, origin: string, effect: ActionFailed["effect"
       return new ActionFailed("none", "connection_rejected", refusal(error));
     }
     const retryable = PASSING.test(sqlstate);
-    // Of what was not committed nothing is left; a server that refuses to commit has undone it.
+    // An uncommitted transaction leaves nothing behind, and a server that refuses to commit has rolled back.
     return new ActionFailed("none", "action_refused", `${message} (SQLSTATE ${sqlstate})`, { retryable, cause: error });
   }
   const failed = toFetchError(error, origin);

@@ -16,7 +16,7 @@ import { findProvider } from "./providers.ts";
 /** What a connection needs to know of its provider. */
 export type ConnectedProvider = Pick<Provider, "provider_id" | "auth" | "check" | "source">;
 
-/** A connection that is about to be used, with its credential. It stays inside the activity that resolved it. */
+/** A connection about to be used, with its credential. It must stay inside the activity that resolved it. */
 export interface ResolvedConnection {
   readonly connection_id: string;
   readonly name: string;
@@ -24,32 +24,32 @@ export interface ResolvedConnection {
   readonly scheme: ConnectionScheme;
   /** By the provider's `fields`, defaults filled in. */
   readonly credential: Credential;
-  /** Every text that must be masked in whatever leaves the activity; it grows with the tokens that are fetched. */
+  /** Every text that must be masked in whatever leaves the activity. Fetched tokens are added to it. */
   readonly secrets: readonly string[];
   /** What authenticates a request. Throws NodeFailure where no access token can be fetched. */
   authorize(): Promise<Authorization>;
-  /** The same with a new access token, where the connection uses any: for checks of the credential. */
+  /** The same with a new access token, if the connection uses any: for checks of the credential. */
   authorizeAnew(): Promise<Authorization>;
-  /** The same without asking anybody for a token: for what people read, once it is masked. */
+  /** The same without fetching a token: for what people read, once it is masked. */
   authorization(): Authorization;
   /**
-   * Sends a request authenticated, once more with a fresh access token where the service answers 401, and keeps the connection's
-   * status up: a credential that is refused is an `error`, one that works again is not.
+   * Sends an authenticated request, and once more with a fresh access token if the service answers 401. Keeps the
+   * connection's status up to date: `error` when the credential is refused, cleared when it works again.
    */
   send<Answer extends { readonly status: number; readonly url: string }>(
     call: (authorization: Authorization) => Promise<Answer>,
   ): Promise<Answer>;
-  /** Notes that the service refused the credential. `reason` has no secret. */
+  /** Notes that the service refused the credential. `reason` must not contain a secret. */
   rejected(reason: string): Promise<void>;
-  /** Notes that the service took the credential. */
+  /** Notes that the service accepted the credential. */
   accepted(): Promise<void>;
 }
 
-/** Resolves connections. For activities only: what it answers must not leave them. */
+/** Resolves connections. For activities only: the result must not leave them. */
 export interface ConnectionResolver {
   /**
-   * Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed under a key that is gone).
-   * `making` is the provider where it is only being made.
+   * Throws NodeFailure `connection_not_found`, `connection_disabled`, or `connection_unreadable` (sealed under a key
+   * that is gone). `making` is the provider while it is being made.
    */
   resolve(orgId: string, connectionId: string, making?: ConnectedProvider): Promise<ResolvedConnection>;
 }

@@ -28,8 +28,9 @@ interface WantedProvider extends ImportOptions {
 }
 
 /**
- * Writes a provider that was made, in the place of the one that there may be, and to the audit log. Throws 409 where that would be another one's place, where a
- * published flow uses an action that goes, and where tools of a server change or are new and nobody who may has said yes.
+ * Writes a new or replaced provider, and an entry of the audit log. Throws 409 if the place belongs to another
+ * provider, if a published flow uses a removed action, or if a server's tools are new or changed and no authorised
+ * person has accepted them.
  */
 export async function storeProvider(
   database: Database,
@@ -73,7 +74,7 @@ export async function storeProvider(
   });
 }
 
-/** What the audit log has of an import. Of an address the host alone: its path and query may hold a secret. */
+/** What the audit log has of an import. Only the host of an address: its path and query may hold a secret. */
 function audited(
   { made, address, force, accept_changes, trust_annotations, new_connection_id }: WantedProvider,
   { operations, added, changed, removed, stored }: Imported,
@@ -112,7 +113,10 @@ function requireUnused(removed: readonly string[], preview: ImportPreview, { for
   throw new Problem("in_use", detail, { extra: { ...preview, used_by } });
 }
 
-/** What a server says of its tools is an instruction to the models that are shown it: changed, it needs a person's word again. */
+/**
+ * A server's description of its tools is an instruction to the models that see it. A changed one needs a person's
+ * approval again.
+ */
 function requireAccepted(
   { added, changed }: ImportChanges,
   preview: ImportPreview,

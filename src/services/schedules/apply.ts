@@ -3,35 +3,35 @@ import type { Database, Db } from "../../stores/db.ts";
 import { ScheduleRefused } from "../../temporal/schedules.ts";
 import type { Schedule, Schedules } from "../../temporal/schedules.ts";
 
-/** A row that Temporal has a schedule of. */
+/** A row that has a schedule in Temporal. */
 export interface ScheduleOwner {
   readonly org_id: string;
   readonly id: string;
 }
 
-/** What a row asks of Temporal. */
+/** The schedule that a row asks for. */
 export interface WantedSchedule {
-  /** What the schedule is of: another one as soon as the row asks for something else. */
+  /** Identifies the wanted schedule; it changes whenever the row asks for another one. */
   readonly revision: string;
-  /** Null: there is to be none. */
+  /** Null: the row wants no schedule. */
   readonly schedule: Schedule | null;
 }
 
-/** Rows of one kind that have schedules: the row counts, and the schedule follows. */
+/** Rows of one kind that have schedules. The row decides, and the schedule follows. */
 export interface ScheduleKind {
-  /** Ids of its schedules are this and the row's id. */
+  /** The id of a schedule is this prefix and the row's id. */
   readonly prefix: string;
   /** What the organisation's row asks for; null where there is no such row. */
   read(db: Db, id: string): Promise<WantedSchedule | null>;
-  /** Whether Temporal is known to have what the row asks for, of rows that many changes do not concern. */
+  /** Whether Temporal is known to have what the row asks for; for rows whose changes often leave the schedule alone. */
   isApplied?(db: Db, id: string): Promise<boolean>;
-  /** Notes that Temporal has what the row asked for in this revision. False where it asks for something else by now. */
+  /** Notes that Temporal has this revision of the row's schedule. False if the row asks for another one by now. */
   applied(db: Db, id: string, revision: string): Promise<boolean>;
-  /** Notes that Temporal refuses what the row asked for in this revision. */
+  /** Notes that Temporal refuses this revision of the row's schedule. */
   refused(db: Db, id: string, revision: string, message: string): Promise<void>;
-  /** Rows that Temporal is not known to follow, shared out among organisations. System only. */
+  /** Rows whose schedule may not be in Temporal yet, shared out among organisations. System only. */
   unapplied(db: Db, limit: number): Promise<readonly ScheduleOwner[]>;
-  /** The schedules that there are to be, in the order of their rows' ids, those behind `after`. System only. */
+  /** All wanted schedules behind `after`, in the order of their rows' ids. System only. */
   wanted(db: Db, after: string, limit: number): Promise<ReadonlyArray<ScheduleOwner & { readonly schedule: Schedule }>>;
 }
 
@@ -44,8 +44,9 @@ export interface ApplyDeps {
 const ATTEMPTS = 5;
 
 /**
- * Makes Temporal's schedule of a row what the row asks for. No row is locked while Temporal is asked. Where the row is found changed
- * afterwards, another process may have been faster with the later change, and this one have undone it: then it is applied again.
+ * Makes Temporal's schedule match its row. No row is locked during the call to Temporal. If the row has changed
+ * afterwards, another process may already have applied the later change, and this call may have undone it: so it is
+ * applied again.
  */
 export async function applySchedule(
   { db, schedules }: ApplyDeps,
@@ -61,7 +62,7 @@ export async function applySchedule(
       else await schedules.put(schedule);
     } catch (error) {
       if (!(error instanceof ScheduleRefused)) throw error;
-      // Without its schedule, rather than by an earlier one that nobody wants any more.
+      // Better no schedule than an earlier one that nobody wants any more.
       await schedules.remove(kind.prefix + id);
       await db.org(org_id, (connection) => kind.refused(connection, id, revision, error.message));
       return;
@@ -70,7 +71,7 @@ export async function applySchedule(
   }
 }
 
-/** Makes Temporal's schedule follow a change of its row that has been committed: where that fails, a worker does it. */
+/** Makes Temporal's schedule follow a committed change of its row. If that fails, a worker does it later. */
 export async function followSchedule(
   deps: ApplyDeps & { readonly logger: Logger },
   kind: ScheduleKind,

@@ -9,7 +9,7 @@ const PAGE = 500;
 
 /** How Temporal's schedules differ from the rows that ask for them. */
 export interface ScheduleDifferences {
-  /** Rows whose schedule is not there, or is another one. */
+  /** Rows whose schedule is missing or differs. */
   readonly missing: ReadonlyArray<ScheduleOwner & { readonly kind: ScheduleKind }>;
   /** Ids of this installation's schedules that no row asks for. */
   readonly orphans: readonly string[];
@@ -17,8 +17,8 @@ export interface ScheduleDifferences {
 }
 
 /**
- * Compares both ways. Temporal is listed first: a schedule in the list has its row by then, so that none is an orphan only because it is
- * new. What is in another installation's queues is none of ours.
+ * Compares both ways. Temporal is listed first: each listed schedule already has its row, so a new one is not taken
+ * for an orphan. Schedules in other installations' queues are ignored.
  */
 export async function compareSchedules(
   { db, schedules }: { readonly db: Database; readonly schedules: Pick<Schedules, "list" | "isOurs"> },

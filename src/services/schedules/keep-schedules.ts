@@ -7,16 +7,19 @@ import { compareSchedules } from "./compare.ts";
 const BATCH = 100;
 
 export interface KeepOptions {
-  /** How often changes are looked for that whoever made them could not apply (ms). */
+  /** How often it looks for changes that the process which made them could not apply (ms). */
   readonly changesMs: number;
-  /** How often everything is compared with what Temporal has (ms). It is compared at once, too. */
+  /** How often all schedules are compared with Temporal's (ms). The first comparison is at once. */
   readonly compareMs: number;
   readonly onError: (error: unknown) => void;
-  /** What a comparison has mended. */
+  /** What a comparison has repaired. */
   readonly onMended: (counts: { readonly missing: number; readonly orphans: number }) => void;
 }
 
-/** Holds Temporal's schedules to what the rows ask for, also after Temporal has lost them. Any number of processes may do it. */
+/**
+ * Keeps Temporal's schedules as the rows ask for, even after Temporal has lost them. Any number of processes may run
+ * it.
+ */
 export function keepSchedules(
   deps: ApplyDeps,
   kinds: readonly ScheduleKind[],
@@ -37,7 +40,7 @@ export function keepSchedules(
     async (isClosed) => {
       const { missing, orphans } = await compareSchedules(deps, kinds);
       const round = { isClosed, onError };
-      // In an order of its own: processes that find the same differences do not all mend the same ones first.
+      // In random order, so that processes which find the same differences do not all repair the same ones first.
       const mixed = missing.map((each) => ({ each, at: Math.random() })).toSorted((one, other) => one.at - other.at);
       await eachRoundRobin(mixed, ({ each }) => applySchedule(deps, each.kind, each), round);
       await eachRoundRobin(orphans, (id) => deps.schedules.remove(id), round);

@@ -5,7 +5,7 @@ import type { Schedules } from "../../temporal/schedules.ts";
 /** How many of a schedule's next times are listed. */
 const NEXT_TIMES = 5;
 
-/** When a schedule is due next, and what of it may be meant otherwise. */
+/** When a schedule is due next, and what in it may be a mistake. */
 export interface Outlook {
   /** Null where Temporal cannot tell. */
   readonly next_times: string[] | null;

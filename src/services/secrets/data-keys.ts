@@ -8,12 +8,12 @@ import { currentDataKey, findDataKey, insertDataKey } from "../../stores/secrets
 import type { DataKeyPurpose, DataKeyRow } from "../../stores/secrets/data-keys.ts";
 
 const KEY_BYTES = 32;
-/** As SEALED_TABLES has it: `secrets reseal` finds them there. */
+/** As in SEALED_TABLES: `secrets reseal` finds them there. */
 const placeOf = (keyId: string): string => `data_keys/${keyId}/key`;
 
 /**
- * The data keys of a purpose, as the database has them; the first process that encrypts makes one. They are read once: without
- * the database nothing fails that has succeeded before. `current` and `find` throw SealBroken where no master key opens them.
+ * The data keys of a purpose, stored in the database; the first process that encrypts makes one. Each is read once, so
+ * a key that was read works without the database. `current` and `find` throw SealBroken if no master key opens a key.
  */
 export function createDataKeys(db: Database, box: SecretBox, purpose: DataKeyPurpose): DataKeys {
   const known = new Map<string, DataKey>();
@@ -30,7 +30,7 @@ export function createDataKeys(db: Database, box: SecretBox, purpose: DataKeyPur
     if (found !== null) return opened(found);
     const key_id = uuidv7();
     const sealed = box.seal(randomBytes(KEY_BYTES).toString("base64"), placeOf(key_id));
-    // Another process may have been faster; its key holds for both.
+    // Another process may have been faster. Its key holds for both.
     const row = await db.system(async (connection) => {
       await insertDataKey(connection, purpose, { key_id, sealed });
       return currentDataKey(connection, purpose);

@@ -7,17 +7,17 @@ import { createDataKeys } from "./data-keys.ts";
 import type { Database } from "../../stores/db.ts";
 import { createPayloadCodec, temporalDataConverter } from "../../temporal/payloads.ts";
 
-/** What encrypts that which Temporal keeps. */
+/** Encrypts what Temporal stores. */
 export interface Payloads {
   readonly dataConverter: ReturnType<typeof temporalDataConverter>;
-  /** Encrypts and decrypts, whatever the setting is. */
+  /** Encrypts and decrypts, whatever the setting. */
   readonly codec: ReturnType<typeof createPayloadCodec>;
   readonly cipher: PayloadCipher;
   /** Whether new payloads are encrypted. */
   readonly encrypts: boolean;
   /**
-   * Reads the key from the database, or makes it. A worker that polls without it would fail each task that it takes, and runs
-   * would end as stuck. Throws where the database does not answer, or no master key opens it.
+   * Reads the key from the database, or makes it. A worker that polls without it would fail each task, and runs would
+   * end as stuck. Throws if the database does not answer, or no master key opens the key.
    */
   load(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function createPayloads(
   };
 }
 
-/** Thrown where what Temporal has cannot be read with the master key of this process. */
+/** Thrown if this process's master key cannot read a payload. */
 export class KeyUnreadable extends Error {
   constructor(cause: SealBroken) {
     const advice = "Put the key it was encrypted under into MILLRACE_MASTER_KEY.";

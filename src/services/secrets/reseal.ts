@@ -4,7 +4,7 @@ import type { Database } from "../../stores/db.ts";
 import { expireSealed, lockSealed, replaceSealed, SEALED_TABLES } from "../../stores/secrets/sealed.ts";
 import type { SealedRow, SealedTable } from "../../stores/secrets/sealed.ts";
 
-/** Rows a transaction: so many are locked at once, and whoever wants to change one waits for it. */
+/** Rows a transaction: they are all locked meanwhile, and whoever wants to change one waits. */
 const PAGE = 100;
 
 /** A secret that none of the master keys opens. */
@@ -15,12 +15,12 @@ export interface UnreadableSecret {
   readonly reason: string;
 }
 
-/** Counts of stored secrets by outcome: each sealed column of a row is one. */
+/** Counts of stored secrets by outcome; each sealed column of a row is one secret. */
 export interface ResealReport {
   readonly resealed: number;
-  /** Those under the present key now, the resealed ones among them. */
+  /** Now under the present key, including the resealed ones. */
   readonly current: number;
-  /** They are left as they are. */
+  /** These are left as they are. */
   readonly unreadable: readonly UnreadableSecret[];
 }
 
@@ -29,8 +29,8 @@ interface ResealedRow extends ResealReport {
 }
 
 /**
- * Seals everything anew that is under an earlier master key; what has had its time is removed instead. It may be repeated and
- * done beside running processes, as long as all of them have the present key.
+ * Seals again every secret that is under an earlier master key, and removes expired ones instead. May be repeated, and
+ * run beside other processes as long as all of them have the present key.
  */
 export async function resealSecrets(db: Database, box: SecretBox): Promise<ResealReport> {
   const all: ResealReport[] = [];
@@ -51,7 +51,7 @@ export async function resealSecrets(db: Database, box: SecretBox): Promise<Resea
   };
 }
 
-/** How many stored secrets the master keys do not open, among the first `limit` rows of each table. Changes nothing. */
+/** How many stored secrets no master key opens, among the first `limit` rows of each table. Changes nothing. */
 export async function countUnreadable(db: Database, box: SecretBox, limit: number): Promise<number> {
   let unreadable = 0;
   for (const table of SEALED_TABLES) {

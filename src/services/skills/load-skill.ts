@@ -7,7 +7,7 @@ import type { Database } from "../../stores/db.ts";
 import { findSkillVersion } from "../../stores/skills/skills.ts";
 import type { SkillVersionRow, StoredFile } from "../../stores/skills/skills.ts";
 
-/** A version of a skill: what it is for at once, what it says when it is asked for. */
+/** A version of a skill. Its description is loaded at once, its instructions and files when they are asked for. */
 export interface LoadedSkill extends Pick<
   SkillVersionRow,
   "skill_id" | "version" | "content_hash" | "name" | "description" | "allowed_tools"
@@ -56,6 +56,6 @@ async function readFileOf(
   key: string,
   { offset, size }: StoredFile,
 ): Promise<Buffer> {
-  // A range has one byte at least.
+  // A range has at least one byte.
   return size === 0 ? Buffer.alloc(0) : readPart(blobs, key, { start: offset, end: offset + size - 1 });
 }

@@ -23,13 +23,13 @@ export interface SkillDeps {
   readonly quotas: QuotaReader;
 }
 
-/** What a repetition of a request has found. */
+/** What a request made, or found if it is a retry. */
 interface Made<Row> {
   readonly row: Row;
   readonly created: boolean;
 }
 
-/** An archive's other contents are headers of its files; a path is 255 characters at most. */
+/** Beside its files, an archive has only their headers; a path is 255 characters at most. */
 const MAX_ZIP_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
 
 /** Throws 404 where there is none. */
@@ -40,8 +40,8 @@ export async function requireSkill(db: Db, skillId: string): Promise<SkillRow> {
 }
 
 /**
- * Creates a skill with its first version. Made before under that id (the same request, tried again), it is answered as it is.
- * Throws 409 where its name is taken.
+ * Creates a skill with its first version. A retry of the request gets the skill that exists under that id. Throws 409
+ * if the name is taken.
  */
 export async function createSkill(
   deps: SkillDeps,
@@ -84,7 +84,7 @@ export async function createSkill(
   });
 }
 
-/** Adds a version, or finds the one that has this content. Throws 404, and 422 for a bundle of another name. */
+/** Adds a version, or finds the one with this content. Throws 404, and 422 for a bundle of another name. */
 export async function createSkillVersion(
   deps: SkillDeps,
   { org_id, skill_id, created_by }: { org_id: string; skill_id: string; created_by: string },
@@ -119,7 +119,7 @@ export async function createSkillVersion(
   );
 }
 
-/** Makes a version the default one. `check` is called with the skill as it is, locked, before. Throws 404 and 422. */
+/** Makes a version the default. Calls `check` with the locked skill before it changes anything. Throws 404 and 422. */
 export async function changeDefaultVersion(
   db: Database,
   orgId: string,
@@ -166,14 +166,14 @@ interface StoredBundle {
   readonly files: readonly StoredFile[];
 }
 
-/** Stores the files as one blob while `work` is done, and removes it where they are not kept. */
+/** Stores the files as one blob during `work`, and removes it if the files are not kept. */
 async function withStoredBundle<T extends { readonly kept: boolean }>(
   deps: SkillDeps,
   orgId: string,
   { name, files }: SkillBundle,
   work: (stored: StoredBundle) => Promise<T>,
 ): Promise<T> {
-  // In a folder of the skill's name, as it is to be unpacked.
+  // In a folder named after the skill, as it is to be unpacked.
   const { parts, offsets } = zipOf(files.map(({ path, content }) => ({ path: `${name}/${path}`, content })));
   const { key } = await deps.blobs.put(orgId, asyncOf(parts), { maxBytes: MAX_ZIP_BYTES });
   const listed = files.map(({ path, size, sha256 }, index) => ({ path, size, sha256, offset: offsets[index] ?? 0 }));

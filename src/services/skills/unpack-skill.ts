@@ -8,8 +8,8 @@ import type { ZipEntry } from "../../platform/zip.ts";
 const MAX_ENTRIES = 2000;
 
 /**
- * Unpacks the archive of a skill. Nothing is unpacked before all of it is known to keep the limits, and no entry yields more
- * than it claims. Throws 422 that names the entry.
+ * Unpacks the archive of a skill. It checks the limits of the whole archive before it unpacks anything, and no entry
+ * may yield more than it claims. Throws 422 that names the entry.
  */
 export async function unpackSkill(archive: Buffer): Promise<BundleFile[]> {
   try {

@@ -4,7 +4,7 @@ import type { AccessGap } from "../../stores/access.ts";
 import type { Database } from "../../stores/db.ts";
 import { compareMigrations } from "../../stores/migrate.ts";
 
-/** What a database lacks of what the migrations make. */
+/** What a database lacks compared with the migrations. */
 export interface SchemaState {
   readonly applied: number;
   readonly missing: readonly string[];
@@ -13,7 +13,7 @@ export interface SchemaState {
   readonly gaps: readonly AccessGap[];
 }
 
-/** Compares the database with what the migrations of `directory` make: versions, roles, policies and grants. */
+/** Compares the database with the result of the migrations in `directory`: versions, roles, policies and grants. */
 export function examineSchema(db: Database, directory: string): Promise<SchemaState> {
   return db.system(async (connection) => ({
     ...(await compareMigrations(connection, directory)),
@@ -21,7 +21,7 @@ export function examineSchema(db: Database, directory: string): Promise<SchemaSt
   }));
 }
 
-/** Throws NotReady where the database cannot be served from; a newer schema than ours can. */
+/** Throws NotReady if the database cannot be used. A schema newer than ours can be used. */
 export async function assertSchema(db: Database, directory: string): Promise<void> {
   const { missing, gaps } = await examineSchema(db, directory);
   if (missing.length > 0)

@@ -3,7 +3,7 @@ import { createDeployment } from "../../temporal/deployments.ts";
 import type { Deployment } from "../../temporal/deployments.ts";
 import { withClient } from "../../temporal/examine.ts";
 
-/** Runs `work` with the worker deployment of that name, over a connection of its own. */
+/** Runs `work` with the worker deployment of that name, over its own connection. */
 export function withDeployment<T>(
   config: Config,
   name: string,

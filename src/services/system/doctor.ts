@@ -15,7 +15,10 @@ import { openDoctorDatabase } from "./doctor-database.ts";
 
 const MIN_NODE = [20, 19] as const;
 
-/** Looks at everything an installation needs, as the configuration has it, and says what to do about what is not in order. Changes nothing. */
+/**
+ * Checks everything that the configured installation needs, and says how to repair what is not in order. Changes
+ * nothing.
+ */
 export async function examine(config: Config, migrationsDir: string): Promise<Finding[]> {
   const db = openDoctorDatabase(config);
   try {
@@ -48,7 +51,7 @@ function node(): Finding {
     : ok("Node", process.version);
 }
 
-/** Nothing where the tables are not there yet: the schema's own finding says so. */
+/** Nothing if the tables do not exist yet: the schema's own finding says so. */
 async function stuckRuns(db: Database): Promise<Finding[]> {
   const counted = await db.system(countStuckRuns).catch(() => null);
   if (!counted) return [];

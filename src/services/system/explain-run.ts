@@ -10,7 +10,7 @@ import { examineRun } from "../../temporal/examine-run.ts";
 import type { RunExamined } from "../../temporal/examine-run.ts";
 import { openDoctorDatabase } from "./doctor-database.ts";
 
-/** One thing that a run waits for, or has ended because of. */
+/** One reason why a run waits or has ended. */
 export interface Reason {
   readonly code:
     | "ended"
@@ -33,7 +33,7 @@ export interface Reason {
   readonly advice?: string;
 }
 
-/** Why a run is where it is. */
+/** Explains the state of a run. */
 export interface Explanation {
   readonly run_id: string;
   readonly org_id: string;
@@ -41,10 +41,10 @@ export interface Explanation {
   readonly reasons: readonly Reason[];
 }
 
-/** Reasons of one kind that are named one by one. */
+/** Reasons of one kind that are listed one by one. */
 const MAX_NAMED = 5;
 
-/** Says why a run is where it is, by its record and by Temporal. Null where there is no such run. Changes nothing. */
+/** Explains the state of a run by its record and by Temporal. Null if there is no such run. Changes nothing. */
 export async function explainRun(config: Config, runId: string): Promise<Explanation | null> {
   const db = openDoctorDatabase(config);
   try {
@@ -92,7 +92,7 @@ function unreachable(message: string): Reason {
   };
 }
 
-/** What Temporal knows of a run that has not ended. */
+/** Temporal's view of an open run. */
 function inTemporal(run: RunRow, { view, trouble, untaken, queues }: RunExamined): Reason[] {
   const runQueue = queues.find(({ queue }) => queue === "runs");
   const nodeQueue = queues.find(({ queue }) => queue === "nodes");
@@ -149,7 +149,7 @@ function noWorker(queue: string, what: string, name: string): Reason {
   };
 }
 
-/** What the record has of a run's nodes that have not ended. */
+/** The open nodes in a run's record. */
 async function inRecord(db: Database, run: RunRow): Promise<Reason[]> {
   const [nodes, pauses, children] = await Promise.all([
     db.system((connection) => unfinishedNodes(connection, run.run_id)),
@@ -168,7 +168,7 @@ async function inRecord(db: Database, run: RunRow): Promise<Reason[]> {
     text: `It waits for the run ${id} of a sub-flow.`,
     advice: `millrace doctor --explain ${id}`,
   }));
-  // What is around others waits for them.
+  // Nodes around other nodes only wait for these.
   const leaves = nodes.filter(
     ({ path, state, type }) =>
       state === "RUNNING" && type !== "subflow" && !nodes.some((inner) => isInside(inner.path, path)),

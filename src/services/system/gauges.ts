@@ -7,7 +7,7 @@ import { countBacklog } from "../../stores/webhooks/backlog.ts";
 import type { Deployment } from "../../temporal/deployments.ts";
 import type { QueueStats } from "../../temporal/queues.ts";
 
-/** Runs are counted, and Temporal is asked, at most so often by a process, however often its metrics are read (ms). */
+/** How often a process counts runs and asks Temporal at most, however often its metrics are read (ms). */
 const RUNS_MAX_AGE_MS = 10_000;
 const QUEUES_MAX_AGE_MS = 15_000;
 const EVENTS_MAX_AGE_MS = 5000;
@@ -15,7 +15,7 @@ const EVENTS_MAX_AGE_MS = 5000;
 export interface GaugeDeps {
   readonly db: Database;
   readonly metrics: Metrics;
-  /** Undefined where blobs are not in a directory: S3 counts its own. */
+  /** Undefined if blobs are not in a directory: S3 counts its own. */
   readonly blobDir: string | undefined;
   readonly describeQueues: () => Promise<QueueStats[]>;
   readonly deployment: Pick<Deployment, "countStranded"> | undefined;
@@ -23,8 +23,8 @@ export interface GaugeDeps {
 }
 
 /**
- * Adds to a process's metrics how the whole installation stands: runs, task queues, database connections, blobs. They are
- * read when somebody asks for metrics; a part that does not answer has no samples then.
+ * Adds the state of the whole installation to a process's metrics: runs, task queues, database connections, blobs.
+ * They are read on each scrape; a part that does not answer has no samples then.
  */
 export function addGauges({ db, metrics, blobDir, describeQueues, deployment, onError }: GaugeDeps): void {
   metrics.gauges(
@@ -118,7 +118,7 @@ export function addGauges({ db, metrics, blobDir, describeQueues, deployment, on
       maxAgeMs: QUEUES_MAX_AGE_MS,
       onError: (error) => onError(error, "Temporal did not tell how its task queues stand"),
       async read() {
-        // Temporal is asked for the queues once, for all of these.
+        // Shared, so that Temporal is asked only once for the queues.
         const queues = await describeQueues();
         const stranded = await countStranded(queues);
         const ofQueues = queues.flatMap(({ queue, type, pollers, backlog, backlog_age_seconds }) => {

@@ -5,7 +5,7 @@ import { getRun } from "../../stores/runs/runs.ts";
 import { labelsOf } from "../../temporal/payloads.ts";
 import type { Payloads } from "../secrets/payloads.ts";
 
-/** A payload as Temporal has it. */
+/** A payload as Temporal stores it. */
 export interface RawPayload {
   readonly metadata: Readonly<Record<string, Uint8Array>>;
   readonly data: Uint8Array;
@@ -13,14 +13,14 @@ export interface RawPayload {
 
 export interface PayloadReader {
   /**
-   * Decrypts payloads, of one organisation's runs where it is named: others stay as they are. Throws PayloadUnreadable, with the
-   * place of the payload in `at`.
+   * Decrypts payloads; if an organisation is named, only those of its runs. Throws PayloadUnreadable, with the
+   * payload's place in `at`.
    */
   decode(payloads: readonly RawPayload[], orgId: string | null): Promise<RawPayload[]>;
   encode(payloads: readonly RawPayload[]): Promise<RawPayload[]>;
 }
 
-/** Thrown for a payload that claims to be encrypted by us and is not. */
+/** Thrown for a payload that claims our encryption but does not have it. */
 export class UnreadablePayloadAt extends Error {
   readonly at: number;
 
@@ -31,9 +31,9 @@ export class UnreadablePayloadAt extends Error {
   }
 }
 
-/** Reads what workflows are given and answer, for Temporal's UI and its command line. */
+/** Reads the inputs and results of workflows, for Temporal's UI and command line. */
 export function createPayloadReader(db: Database, { codec }: Pick<Payloads, "codec">): PayloadReader {
-  /** A workflow's id says which run it is of; the payload's label is authenticated when it is decrypted. */
+  /** A workflow's id names its run; decryption authenticates the payload's label. */
   async function isOf(orgId: string, workflowId: string): Promise<boolean> {
     const runId = /^run-([0-9a-f-]{36})(?:\/|$)/.exec(workflowId)?.[1] ?? "";
     return isUuid(runId) && (await db.org(orgId, (connection) => getRun(connection, runId))) !== null;

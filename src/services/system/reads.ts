@@ -5,11 +5,11 @@ import { periodically } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { replayedPosition, writtenPosition } from "../../stores/replication.ts";
 
-/** Reads of what may be a moment old: lists, statistics, exports. Nothing is written through it, and nothing locked. */
+/** Reads that may be a moment old: lists, statistics, exports. They write nothing and lock nothing. */
 export interface Reads {
-  /** As `Database.org`. `work` may be done twice. */
+  /** As `Database.org`. `work` may run twice. */
   org<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
-  /** Does what a caller asks for; what it reads shows whatever earlier requests of the same caller to this process have written. */
+  /** Does a caller's work; its reads show whatever earlier requests of the same caller to this process have written. */
   forCaller<T>(callerId: string, writes: boolean, work: () => Promise<T>): Promise<T>;
 }
 
@@ -19,38 +19,39 @@ export function readsOf(db: Database): Reads {
 }
 
 export interface ReplicaOptions {
-  /** How far behind it may be to be read (ms). */
+  /** The largest lag at which the replica is read (ms). */
   readonly maxLagMs: number;
   readonly metrics: Metrics;
   readonly onError: (error: unknown, message: string) => void;
 }
 
-/** Where the log of the primary was written up to. */
+/** A position of the primary's log, and when it was there. */
 interface Sample {
   readonly at: number;
   readonly position: bigint;
 }
 
-/** Looks in the time that a replica may lag: one that keeps up is known to. */
+/** Checks within the tolerated lag, so that a replica which keeps up is known to. */
 const LOOKS = 4;
 const MIN_LOOK_MS = 50;
 
 /**
- * Reads the replica while it is known to have what the primary had a moment ago, and the primary otherwise, or where the replica
- * fails. How old the replica is does not depend on clocks or on commits: it has replayed a position that the primary had at a time.
+ * Reads the replica if it is known to have the primary's state of a moment ago; else, or if the replica fails, the
+ * primary. The replica's age depends on neither clocks nor commits: it is taken from a log position that it has
+ * replayed, and the time when the primary was there.
  */
 export function createReplicaReads(
   primary: Database,
   replica: Database,
   { maxLagMs, metrics, onError }: ReplicaOptions,
 ): Reads & { close(): Promise<void> } {
-  /** It has all that was committed before; 0: that is not known. */
+  /** The replica has everything committed before this time; 0: unknown. */
   let freshAsOf = 0;
   let samples: Sample[] = [];
-  /** When each caller has last written. */
+  /** When each caller last wrote. */
   const wrote = new Map<string, number>();
   const callers = createCarried<string>();
-  /** What ends the reads that the replica has not answered. */
+  /** Ends the reads that the replica has not answered. */
   const unanswered = new Set<(reason: Error) => void>();
   let failed = false;
 
@@ -64,7 +65,7 @@ export function createReplicaReads(
       freshAsOf = samples[seen]?.at ?? 0;
       samples = samples.slice(seen);
     }
-    // One that is so far behind is of no use before it has what is written now.
+    // A replica this far behind is not used until it has reached the present position.
     if (samples.length > 10 * LOOKS) samples = samples.slice(-LOOKS);
     for (const [caller, time] of wrote) if (time < at - maxLagMs) wrote.delete(caller);
     failed = false;

@@ -16,19 +16,20 @@ import {
   withComparison,
 } from "../../stores/blob-sweep.ts";
 
-/** Blobs that are younger may be of an upload or an activity that is under way, whose row comes later. */
+/** A younger blob may belong to an upload or activity in progress, whose row comes later. */
 export const MIN_BLOB_AGE_MS = 86_400_000;
-/** By how much the clocks of two processes may differ. */
+/** Largest difference between the clocks of two processes. */
 const CLOCK_MARGIN_MS = 3_600_000;
-/** 32 MiB of a table are looked through by a statement, 500 blobs removed at a time. */
+/** One statement looks through 32 MiB of a table; 500 blobs are removed at a time. */
 const BLOCKS = 4096;
 const REMOVED_AT_ONCE = 500;
-/** Runs of an organisation whose rows a statement looks through. */
+/** Runs of an organisation whose rows one statement looks through. */
 const RUNS_AT_ONCE = 5000;
 
 /**
- * Removes the blobs that nothing refers to: what failed requests, processes that died and deleted runs have left. `olderThan`
- * bounds them by when they were stored; `blocksAtOnce` is the part of a table that one statement looks through. Answers how many there were.
+ * Removes unreferenced blobs: remains of failed requests, dead processes and deleted runs. `olderThan` bounds them by
+ * when they were stored; `blocksAtOnce` is the part of a table that one statement looks through. Returns how many
+ * there were.
  */
 export async function sweepBlobs(
   { db: database, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "list" | "delete"> },
@@ -38,7 +39,7 @@ export async function sweepBlobs(
   return database.system((db) =>
     withComparison(db, async () => {
       for await (const keys of blobs.list(olderThan)) {
-        // A key is that of the organisation and a UUIDv7, which begins with the time.
+        // A key is the organisation's id and a UUIDv7, which starts with the time.
         const entries = keys.map((key) => {
           const [org_id = "", name = ""] = key.split("/");
           return { key, org_id, made_at: new Date(Number.parseInt(name.replace("-", "").slice(0, 12), 16)) };
@@ -55,9 +56,9 @@ export async function sweepBlobs(
 }
 
 /**
- * Removes those of an organisation's blobs that nothing refers to any more: what referred to them has just been removed, so their age does
- * not matter, nor do open runs. Only rows of the organisation refer to its blobs: of others no value is looked into. Answers how many
- * there were.
+ * Removes the given blobs of an organisation that are no longer referenced. The rows that referred to them have just
+ * been removed, so neither their age nor open runs matter. Only the organisation's own rows can refer to its blobs, so
+ * no others' values are read. Returns how many there were.
  */
 export async function removeUnreferenced(
   { db: database, blobs }: { readonly db: Database; readonly blobs: Pick<BlobStore, "delete"> },
@@ -86,7 +87,7 @@ async function keepReferencedOf(db: Db, orgId: string, runsAtOnce: number): Prom
     for (const column of BLOB_COLUMNS.filter(isOfRuns)) await keepReferencedOfRuns(db, column, { orgId, after, last });
     after = last;
   }
-  // The rest is far less than what runs have, and not all of it has an index by organisation.
+  // The other tables are far smaller than those of runs, and not all have an index by organisation.
   const others = BLOB_COLUMNS.filter((column) => !isOfRuns(column));
   await keepInColumns(db, others, BLOCKS, orgId);
 }

@@ -9,13 +9,13 @@ import type { SendDelivery } from "./send.ts";
 export interface AttemptDeps {
   readonly send: SendDelivery;
   readonly record: RecordAttempt;
-  /** Delay before each attempt, from the failure of the one before it (ms). */
+  /** Delay before each attempt, counted from the failure of the one before (ms). */
   readonly schedule: readonly number[];
   readonly random?: () => number;
   readonly onAttempt?: (job: DeliveryJob, result: AttemptResult) => void;
 }
 
-/** What an attempt came to. */
+/** The outcome of an attempt. */
 export interface AttemptOutcome {
   readonly verdict: DeliveryVerdict;
   /** Null when the delivery was removed meanwhile. */
@@ -23,12 +23,15 @@ export interface AttemptOutcome {
 }
 
 /**
- * Makes an attempt and records it; in between, when the receiver has answered or its time is over, calls `onSent`. Rejects
- * when `signal` aborts, or the database cannot be written to.
+ * Makes an attempt and records it. In between, once the receiver has answered or timed out, it calls `onSent`. Rejects
+ * if `signal` aborts, or the database cannot be written to.
  */
 export type AttemptDelivery = (job: DeliveryJob, signal: AbortSignal, onSent: () => void) => Promise<AttemptOutcome>;
 
-/** While the database is away, what came of an attempt is held so long (ms): forgotten, it would be made again. */
+/**
+ * How long the outcome of an attempt is held while the database is down (ms). If it were forgotten, the attempt would
+ * be repeated.
+ */
 const RECORD_PATIENCE_MS = 60_000;
 
 export function createAttemptDelivery(deps: AttemptDeps): AttemptDelivery {

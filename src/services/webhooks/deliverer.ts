@@ -9,13 +9,16 @@ import type { AttemptDelivery } from "./attempt.ts";
 import { reserve } from "./slots.ts";
 import type { DeliverySlot, DeliverySlots, Reservation } from "./slots.ts";
 
-/** Subscriptions looked at by one claim. */
+/** Most subscriptions in one claim. */
 const MAX_SUBSCRIPTIONS = 500;
-/** Claims follow each other no closer than this (ms), so that one takes what has gathered. */
+/** Least time between two claims (ms), so that one takes all that has gathered. */
 const CLAIM_SPACING_MS = 10;
-/** A claim holds for the receiver's time to answer and this (ms): the time to record the attempt. */
+/** A claim lasts for the receiver's timeout plus this (ms), the time to record the attempt. */
 const CLAIM_MARGIN_MS = 10_000;
-/** What was claimed by a query that took longer than this (ms) is left alone: the claim may end while it is being sent. */
+/**
+ * If the claiming query took longer than this (ms), its deliveries are left alone: the claim could end while one is
+ * being sent.
+ */
 const MAX_CLAIM_QUERY_MS = 5000;
 
 export interface DelivererDeps {
@@ -24,7 +27,7 @@ export interface DelivererDeps {
   readonly attempt: AttemptDelivery;
   /** How many shards there are in all. */
   readonly shards: number;
-  /** How often deliveries are polled, for lost notifications (ms). */
+  /** How often deliveries are polled, in case notifications were lost (ms). */
   readonly pollMs: number;
   /** Time a receiver has to answer (ms). */
   readonly timeoutMs: number;
@@ -33,22 +36,25 @@ export interface DelivererDeps {
 
 /** Makes the deliveries of the shards this process owns. */
 export interface Deliverer {
-  /** Owns a shard until the returned function is called; null when the process is stopping. */
+  /** Owns a shard until the returned function is called; null if the process is stopping. */
   own(shard: number): (() => void) | null;
-  /** Resolves when the process is stopping, and its shards should go to others. */
+  /** Resolves when the process is stopping, so that its shards go to others. */
   readonly leaving: Promise<void>;
   leave(): void;
   /** Deliveries to these subscriptions may be due. */
   due(subscriptionIds: readonly string[]): void;
-  /** Notices may have been lost: looks at all rows. */
+  /** Notices may have been lost, so all rows are looked at. */
   lookAround(): void;
-  /** Takes nothing more and waits for what is under way; after `graceMs` it is aborted, and due again once its claim ends. */
+  /**
+   * Takes nothing more and waits for deliveries in flight. After `graceMs` they are aborted, and due again once their
+   * claim ends.
+   */
   close(graceMs: number): Promise<void>;
 }
 
 /**
- * Rows hold the schedule. What is kept here is when to look at the rows of a subscription next; it may be wrong without
- * harm. A shard may have two owners for a moment: each delivery goes to the one that has claimed it.
+ * The rows are the schedule. In memory it only keeps when to look at a subscription's rows next, and a wrong time does
+ * no harm. A shard may have two owners for a moment: each delivery belongs to the one that has claimed it.
  */
 export function createDeliverer(deps: DelivererDeps): Deliverer {
   const { db, slots, attempt, shards, pollMs, timeoutMs, onError } = deps;
@@ -57,7 +63,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   /** When to look at a subscription (by the monotonic clock, ms). */
   const dueAt = new Map<string, number>();
   const failing = new Set<string>();
-  /** Whose a subscription is: its slots count as theirs. */
+  /** The organisation of a subscription: its slots count as that organisation's. */
   const orgOf = new Map<string, string>();
   const underWay = new Map<string, Promise<void>>();
   let stopping = false;
@@ -66,7 +72,8 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     stop = resolve;
   });
   const abort = new AbortController();
-  // Each delivery under way listens once, and there are as many as slots: only more than that would be a leak to warn of.
+  // Each delivery in flight adds one listener, and there are as many as slots. Only more than that would be a leak to
+  // warn of.
   setMaxListeners(slots.total, abort.signal);
 
   const scanning = periodically(
@@ -94,7 +101,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     if (due_in_ms !== null) look(subscription_id, performance.now() + due_in_ms);
   }
 
-  /** Claims what is due, as far as there are free slots. Answers when something will be (ms from now). */
+  /** Claims due deliveries, as far as there are free slots. Returns when something is due next (ms from now). */
   async function claim(): Promise<number | undefined> {
     if (stopping) return undefined;
     const since = performance.now();
@@ -103,19 +110,19 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     const ready = due
       .map(([subscription_id]) => ({
         subscription_id,
-        // Of one that has been deleted meanwhile nothing is claimed.
+        // A deleted subscription has no organisation any more, and nothing of it is claimed.
         org_id: orgOf.get(subscription_id) ?? subscription_id,
         failing: failing.has(subscription_id),
       }))
       .filter((each) => slots.isFree(each));
     const wanted = reserve(roundRobin(ready, ({ org_id }) => org_id).slice(0, MAX_SUBSCRIPTIONS), slots);
     if (wanted.length > 0) await claimReserved(wanted, since);
-    // For what is due already there is no slot: one that becomes free wakes us.
+    // Deliveries that are due already lack a slot: a slot that becomes free wakes us.
     const next = [...dueAt.values()].filter((at) => at > since);
     return ready.length > wanted.length && wanted.length > 0 ? 0 : soonest(next);
   }
 
-  /** Notices tell the subscription alone. */
+  /** Notices name only the subscription. */
   async function learnOrganisations(subscriptionIds: readonly string[]): Promise<void> {
     const unknown = subscriptionIds.filter((id) => !orgOf.has(id));
     if (unknown.length === 0) return;
@@ -124,7 +131,7 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
   }
 
   async function claimReserved(reserved: readonly Reservation[], since: number): Promise<void> {
-    // A notice that comes while the query is under way stays.
+    // Keeps a notice that arrives during the query.
     for (const { subscription_id } of reserved) dueAt.delete(subscription_id);
     const wanted = reserved.map((each) => ({ subscription_id: each.subscription_id, count: each.slots.length }));
     const slotsOf = new Map(reserved.map((each) => [each.subscription_id, each.slots]));
@@ -163,13 +170,13 @@ export function createDeliverer(deps: DelivererDeps): Deliverer {
     underWay.set(job.delivery_id, work);
   }
 
-  // A slot is for what is at a receiver. What has been sent and waits to be recorded is bounded by the claims, which wait
-  // for the same database.
+  // A slot is only for the time at the receiver. Sent deliveries that wait to be recorded are bounded by the claims,
+  // which wait for the same database.
   async function deliver(job: DeliveryJob, onSent: () => void): Promise<void> {
     const { verdict, after } = await attempt(job, abort.signal, onSent);
     if (verdict.status === "delivered") failing.delete(job.subscription_id);
     else failing.add(job.subscription_id);
-    // Somebody sent it again while it was under way: it is due at once.
+    // It was sent again while in flight, so it is due at once.
     const delay = after?.applied === false ? 0 : verdict.delay_ms;
     if (delay !== null) look(job.subscription_id, performance.now() + delay);
   }

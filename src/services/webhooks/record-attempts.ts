@@ -7,26 +7,26 @@ import type { AfterAttempt, AttemptRecord } from "../../stores/webhooks/attempts
 import { disableSubscription } from "../../stores/webhooks/subscriptions.ts";
 import { shareWrites } from "../shared-writes.ts";
 
-/** Attempts are gathered for so long (ms), and so many of them are recorded by one statement. */
+/** How long attempts are gathered (ms), and how many one statement records. */
 const GATHER_MS = 5;
 const MAX_BATCH = 100;
 
 export interface RecordDeps {
   readonly db: Database;
-  /** A subscription is disabled when every attempt has failed for so long, and there were at least so many. */
+  /** A subscription is disabled when every attempt has failed for this long, and there were at least this many. */
   readonly disableAfterMs: number;
   readonly disableAttempts: number;
 }
 
-/** Records one attempt in a batch with concurrent ones; null when its delivery is gone. */
+/** Records one attempt in a batch with concurrent ones; null if its delivery is gone. */
 export type RecordAttempt = (attempt: AttemptRecord) => Promise<AfterAttempt | null>;
 
-/** Disables subscriptions that answered 410, and subscriptions that only fail, with the attempt that shows it. */
+/** Disables subscriptions that answered 410 or that only fail, together with the attempt that shows it. */
 export function createRecordAttempt({ db, disableAfterMs, disableAttempts }: RecordDeps): RecordAttempt {
   async function write(attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
     if (attempts.every(({ result }) => result.ok))
       return db.system((connection) => recordAttempts(connection, attempts));
-    // Together: nobody sees a receiver that said it is gone, and a subscription that still counts on it.
+    // In one transaction: nobody sees a receiver that is gone with a subscription that is still enabled.
     return db.systemTransaction(async (connection) => {
       const recorded = await recordAttempts(connection, attempts);
       const afterOf = new Map(recorded.map((after) => [after.delivery_id, after]));

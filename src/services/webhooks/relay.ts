@@ -13,8 +13,9 @@ import { queueRunEvents } from "../triggers/run-events.ts";
 const BATCH = 500;
 
 /**
- * Makes deliveries, firings of triggers and samples of monitors of the next events in the outbox, in one transaction:
- * whatever dies, an event is either still waiting or all of its deliveries are there. True when there may be more.
+ * Turns the next events of the outbox into deliveries, firings of triggers and samples of monitors, in one
+ * transaction. After any crash an event is either still waiting or has all of its deliveries. True if there may be
+ * more.
  */
 export function relayEvents(db: Database): Promise<boolean> {
   return db.systemTransaction(async (connection) => {
@@ -27,7 +28,7 @@ export function relayEvents(db: Database): Promise<boolean> {
         .filter(
           (subscription) =>
             subscription.org_id === event.org_id &&
-            // Not what happened before there was the subscription.
+            // Only events since the subscription was created.
             subscription.created_at <= event.occurred_at &&
             selects(subscription, event),
         )
@@ -40,7 +41,7 @@ export function relayEvents(db: Database): Promise<boolean> {
   });
 }
 
-/** Moves the oldest replay on by one batch of events, in one transaction. True when there may be more to do. */
+/** Advances the oldest replay by one batch of events, in one transaction. True if there may be more to do. */
 export function advanceReplays(db: Database): Promise<boolean> {
   return db.systemTransaction(async (connection) => {
     const replay = await takeReplay(connection);
@@ -57,7 +58,7 @@ export function advanceReplays(db: Database): Promise<boolean> {
     await advanceReplay(connection, replay.replay_id, {
       position: events.at(-1)?.seq ?? replay.position,
       queued: deliveries.length === 0 ? 0 : await requeueDeliveries(connection, deliveries, replay.only_failed),
-      // Of a subscription that was disabled or deleted meanwhile nothing more is asked.
+      // The replay of a disabled or deleted subscription ends.
       finished: finished || subscription === null,
     });
     return true;

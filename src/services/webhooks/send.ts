@@ -13,7 +13,7 @@ import type { DeliveryJob } from "../../stores/webhooks/attempts.ts";
 import { asCallOf } from "../../platform/fetch/own-calls.ts";
 import { openHeaders, openSecret } from "./subscription-secrets.ts";
 
-/** How much of an answer is read, and how much of that is kept (bytes, characters). */
+/** How much of an answer is read (bytes), and how much of that is kept (characters). */
 const READ_BYTES = 16 * 1024;
 const KEPT_CHARS = 1024;
 
@@ -31,11 +31,13 @@ export interface SendDeps {
     path: null,
     work: () => Promise<T>,
   ) => Promise<T>;
-  /** Called with what failed an attempt and is a fault of this service. */
+  /** Called with the error of an attempt that is a fault of this service. */
   readonly onFault: (error: unknown, job: DeliveryJob) => void;
 }
 
-/** Makes one attempt: the signed event as a POST, by the rules of Standard Webhooks. Rejects only when `signal` aborts. */
+/**
+ * Makes one attempt: a POST with the signed event, by the rules of Standard Webhooks. Rejects only if `signal` aborts.
+ */
 export type SendDelivery = (job: DeliveryJob, signal: AbortSignal) => Promise<AttemptResult>;
 
 export function createSendDelivery({
@@ -68,15 +70,15 @@ export function createSendDelivery({
       const send = (): Promise<GuardedResponse> =>
         guardedFetch.fetch({
           ...request,
-          // A redirect is an answer like any other, and not a good one: nobody else gets to say where events go.
+          // A redirect counts as a failed answer: it must not decide where events go.
           redirects: 0,
-          // What counts is the status; a body that cannot be read takes nothing from it.
+          // The status decides, even if the body cannot be read.
           incomplete: "keep",
           limits: { responseBytes: READ_BYTES, headersMs: timeoutMs, bodyMs: timeoutMs, totalMs: timeoutMs },
           signal,
         });
       const { run_id } = job.event.data;
-      // The receiver may be a trigger of ours, and start a run that sends an event in turn.
+      // The receiver may be a trigger of ours, whose run sends an event in turn.
       const run = typeof run_id === "string" ? { org_id: job.org_id, run_id } : null;
       const answer = await (run === null ? send() : within(run, null, () => asCallOf(run, send)));
       return ended(reading(answer, mask));
@@ -88,7 +90,7 @@ export function createSendDelivery({
     }
   };
 
-  /** What is sent, and what of it must not be shown, should the receiver answer with it. */
+  /** The request, and its secrets, which must be masked if the receiver repeats them. */
   function signedRequest(job: DeliveryJob, at: number) {
     const { event, org_id, event_id, subscription_id } = job;
     const body = JSON.stringify(eventEnvelope({ ...event, org_id, event_id }, publicUrl));
@@ -109,12 +111,12 @@ export function createSendDelivery({
         "webhook-signature": signWebhook({ id, timestamp, body }, signing),
       },
     };
-    // A secret that signs is also known without its mark.
+    // A signing secret must also be masked without its prefix.
     const bare = signing.map((secret) => secret.replace(/^whsec_/, ""));
     return { request, secrets: [...Object.values(headers), ...signing, ...bare] };
   }
 
-  /** A replaced secret that cannot be read is not reported: perhaps it was replaced for that. */
+  /** A replaced secret that cannot be read is not reported: that may be why it was replaced. */
   function previousSecret({ previous_secret, subscription_id }: DeliveryJob): string[] {
     if (previous_secret === null) return [];
     try {
@@ -147,8 +149,8 @@ function explained({ status, broken }: GuardedResponse): string {
 }
 
 /**
- * The beginning of an answer as text that Postgres can hold and nobody's secrets are in. Cut last: half of a secret would
- * not be known for one.
+ * The beginning of an answer as text that Postgres can store, with secrets masked. It is cut last: half of a secret
+ * would not be recognised.
  */
 function shortened({ body, truncated, broken }: GuardedResponse, mask: MaskValues): string | null {
   if (body.length === 0) return null;
@@ -161,7 +163,7 @@ const OUR_FAULT: Partial<AttemptResult> = {
   error_message: "The attempt failed for a reason of ours; the log has it.",
 };
 
-/** What the record says of a failure, or null for one that cannot be explained. */
+/** The recorded reason for a failure, or null if it cannot be explained. */
 function problemOf(error: unknown, mask: MaskValues): Partial<AttemptResult> | null {
   if (error instanceof FetchRefused || error instanceof FetchFailed) {
     return { error_code: error.code, error_message: mask(error.message) };

@@ -1,14 +1,14 @@
 import { createShares, roundRobin } from "../../domain/shares.ts";
 
-/** A subscription to which deliveries are due. */
+/** A subscription with due deliveries. */
 export interface ReadySubscription {
   readonly subscription_id: string;
   readonly org_id: string;
-  /** Its last attempt has failed. */
+  /** Whether its last attempt failed. */
   readonly failing: boolean;
 }
 
-/** How many deliveries a process may have under way. */
+/** Most deliveries in flight in a process. */
 export interface DeliverySlots {
   /** A slot for a delivery to this subscription, or null when there is none. */
   take(subscription: ReadySubscription): DeliverySlot | null;
@@ -23,14 +23,14 @@ export interface DeliverySlot {
 }
 
 /**
- * Counts deliveries under way: at most `perSubscription` to one, so that a receiver that hangs holds no more than that,
- * and at most `total` in all. Each organisation has its share. Failing subscriptions get half: however many there are, the
- * others find a slot.
+ * Counts deliveries in flight: at most `perSubscription` to one, so that a hanging receiver holds no more, and at most
+ * `total` in all. Each organisation has its share. Failing subscriptions get half at most, so that the others always
+ * find a slot.
  */
 export function createDeliverySlots(total: number, perSubscription: number): DeliverySlots {
   const underWay = new Map<string, number>();
   const shares = createShares(total);
-  // Of its own: the failing ones of one organisation do not keep those of another waiting.
+  // Separate shares: one organisation's failing subscriptions do not delay another's.
   const failingShares = createShares(Math.max(2, Math.floor(total / 2)));
 
   const isFree = ({ subscription_id, org_id, failing }: ReadySubscription): boolean =>
@@ -67,14 +67,14 @@ export function createDeliverySlots(total: number, perSubscription: number): Del
 /** Deliveries claimed at once. */
 const MAX_CLAIMED = 100;
 
-/** Slots that are held for deliveries to a subscription. */
+/** Slots reserved for deliveries to a subscription. */
 export interface Reservation extends ReadySubscription {
   readonly slots: DeliverySlot[];
 }
 
 /**
- * Takes slots for due deliveries until none is left, round robin by organisation and within it by subscription. Slots for
- * which there is no delivery are to be released.
+ * Reserves slots for due deliveries until none is left: round robin by organisation, then by subscription. Release the
+ * slots that get no delivery.
  */
 export function reserve(ready: readonly ReadySubscription[], slots: Pick<DeliverySlots, "take">): Reservation[] {
   const reservations = roundRobin(ready, ({ org_id }) => org_id).map((each): Reservation => ({ ...each, slots: [] }));

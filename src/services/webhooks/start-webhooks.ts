@@ -21,23 +21,26 @@ export interface WebhooksDeps
     Omit<RecordDeps, "db">,
     Pick<DelivererDeps, "db" | "shards" | "pollMs" | "timeoutMs" | "onError"> {
   readonly startShard: StartShard;
-  /** Told when events have been relayed: triggers may fire. */
+  /** Called when events have been relayed: triggers may fire. */
   readonly onRelayed?: () => void;
-  /** How often it is made sure that every shard has its workflow (ms). */
+  /** How often it checks that every shard has its workflow (ms). */
   readonly ensureMs: number;
-  /** Deliveries under way at once: in all, and to one subscription. */
+  /** Most deliveries in flight: in all, and to one subscription. */
   readonly totalSlots: number;
   readonly slotsPerSubscription: number;
 }
 
-/** The part that a process has in the delivery of events. Any number of processes may take part. */
+/** A process's part in the delivery of events. Any number of processes may take part. */
 export interface Webhooks {
   readonly deliverer: Deliverer;
   readonly inUse: () => number;
   close(graceMs: number): Promise<void>;
 }
 
-/** Makes deliveries of events, and sends the ones in the shards that Temporal gives to this process (see `deliverer`). */
+/**
+ * Makes deliveries from events, and sends the ones in the shards that Temporal assigns to this process (see
+ * `deliverer`).
+ */
 export function startWebhooks(deps: WebhooksDeps): Webhooks {
   const { db, startShard, shards, pollMs, ensureMs, onError } = deps;
   const slots = createDeliverySlots(deps.totalSlots, deps.slotsPerSubscription);
@@ -82,7 +85,7 @@ async function relay(db: Database, onRelayed: (() => void) | undefined, isClosed
       onRelayed?.();
     }
     if (replays) replays = await advanceReplays(db);
-    // What has been written during a long replay.
+    // Relays the events written during a long replay.
     if (replays) ({ events } = await db.system((connection) => relayWork(connection)));
   }
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 
-/** Where a sealed secret belongs: at another subscription, or in another column, it cannot be opened. */
+/** Binds a sealed secret to its subscription and column: it cannot be opened elsewhere. */
 const ofSecret = (subscriptionId: string): string => `webhook_subscriptions/${subscriptionId}/secret`;
 const ofHeaders = (subscriptionId: string): string => `webhook_subscriptions/${subscriptionId}/headers`;
 

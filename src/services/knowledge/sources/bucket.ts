@@ -10,7 +10,7 @@ import { asResourceFailure, fetchedPage } from "../fetch-page.ts";
 import type { PageAnswer, PageVersion } from "../fetch-page.ts";
 import type { KnowledgeSource, SourcePage } from "./source.ts";
 
-/** Calls the buckets of a connection, and keeps its status up. Throws NodeFailure where it cannot be used. */
+/** Calls the buckets of a connection, and updates its status. Throws NodeFailure if it cannot be used. */
 export type CallBuckets = <T>(call: (buckets: Buckets) => Promise<T>) => Promise<T>;
 
 /** The objects of a bucket whose names begin with a prefix. */
@@ -24,7 +24,7 @@ export function createBucketSource(
       const cursor = typeof at === "string" ? at : undefined;
       try {
         const page = await callBuckets((buckets) => buckets.list(bucket, { prefix, cursor }, signal));
-        // Names that end with a slash are how some programs make folders.
+        // Some programs represent folders by names that end with a slash.
         const keys = page.objects.map(({ key }) => key).filter((key) => !key.endsWith("/"));
         return { addresses: keys.map((key) => objectAddress(bucket, key)), failures: [], next: page.cursor };
       } catch (error) {

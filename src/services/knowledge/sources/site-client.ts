@@ -7,22 +7,25 @@ import type { Robots } from "../../../platform/sites/robots.ts";
 import { asResourceFailure, fetchPage } from "../fetch-page.ts";
 import type { PageAnswer, PageDeps, PageVersion } from "../fetch-page.ts";
 
-/** Hosts whose robots.txt is remembered at once. */
+/** Hosts whose robots.txt is cached at the same time. */
 const MAX_HOSTS = 1000;
 const RETRY_AFTER_MS = 1000;
 
 export interface SiteDeps extends PageDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch" | "check">;
-  /** Time between the beginnings of two requests to one host, where its robots.txt does not ask for more. */
+  /** Time between the starts of two requests to one host, if its robots.txt does not ask for more. */
   readonly delayMs: number;
 }
 
-/** Reads pages of sites as their robots.txt allows, not faster than is polite. For one sync in one process. */
+/** Reads pages of sites as their robots.txt allows, at a polite rate. For one sync in one process. */
 export interface SiteClient {
   robots(url: string, signal: AbortSignal): Promise<Robots>;
   /** The bytes at an address. Throws ResourceFailure. */
   load(url: string, maxBytes: number, signal: AbortSignal): Promise<Buffer>;
-  /** A page. With `respectful: false` robots.txt is not asked, as for a single address that somebody added. Throws ResourceFailure. */
+  /**
+   * A page. With `respectful: false` it ignores robots.txt, for a single address that a person added. Throws
+   * ResourceFailure.
+   */
   page(
     url: string,
     options: { readonly known: PageVersion | null; readonly respectful: boolean; readonly signal: AbortSignal },
@@ -32,7 +35,7 @@ export interface SiteClient {
 export function createSiteClient(deps: SiteDeps): SiteClient {
   const { guardedFetch, version, delayMs } = deps;
   const rules = new Map<string, Promise<Robots>>();
-  /** When the next request to a host may begin. */
+  /** The earliest time of the next request to a host. */
   const free = new Map<string, number>();
   const headers = { "user-agent": `Millrace/${version}` };
 
@@ -52,7 +55,7 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
       const limits = { responseBytes: ROBOTS_BYTES };
       const answer = await guardedFetch.fetch({ url, headers, limits, incomplete: "keep", signal });
       if (answer.status >= 200 && answer.status <= 299) return readRobots(url, answer.body.toString("utf8"));
-      // RFC 9309: what cannot be found forbids nothing, a site that is out of order everything.
+      // RFC 9309: a missing robots.txt forbids nothing, an unreachable one everything.
       return answer.status >= 500 || answer.status === 429 ? NOTHING_ALLOWED : ALL_ALLOWED;
     } catch (error) {
       if (error instanceof FetchRefused || error instanceof FetchFailed) return NOTHING_ALLOWED;
@@ -82,10 +85,10 @@ export function createSiteClient(deps: SiteDeps): SiteClient {
     return found;
   }
 
-  /** Where a redirect leads is another page, with a rule of its own: it is not asked for before that is known. */
+  /** The target of a redirect is another page with a rule of its own, which is checked before it is requested. */
   const asking = (signal: AbortSignal) => ({
     async beforeRedirect(url: string): Promise<void> {
-      // Where no request may go at all, there are no rules to be asked for.
+      // If no request may go there at all, robots.txt is not requested either.
       await guardedFetch.check(url);
       await allowed(url, signal);
     },

@@ -13,17 +13,19 @@ export interface SourcePage {
   /** Addresses of its documents. */
   readonly addresses: readonly string[];
   readonly failures: readonly ListFailure[];
-  /** Where to go on, as JSON of a few hundred kB at most; null at the end. */
+  /** Where to continue, as JSON of a few hundred kB at most; null at the end. */
   readonly next: Json;
 }
 
 /**
- * Where documents of a knowledge base come from and are read again: a website, a bucket. A sync lists it page by page, keeps
- * each page, and goes on from there in whichever process; then it reads the documents one by one.
+ * Where documents of a knowledge base come from: a website, a bucket. A sync lists it page by page, stores each page,
+ * and can continue from there in any process; then it reads the documents one by one.
  */
 export interface KnowledgeSource {
-  /** The page at a place that an earlier page named as `next`; the first one at null. Rejects only where waiting may help. */
+  /**
+   * The page at a place that an earlier page named as `next`; null means the first. Rejects only if waiting may help.
+   */
   list(at: Json, signal: AbortSignal): Promise<SourcePage>;
-  /** Reads a document, where `known` is given only if it has changed since. Throws ResourceFailure. */
+  /** Reads a document; if `known` is given, only if it has changed since. Throws ResourceFailure. */
   read(address: string, known: PageVersion | null, signal: AbortSignal): Promise<PageAnswer>;
 }

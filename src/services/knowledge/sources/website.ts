@@ -15,10 +15,10 @@ import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
 /** Sitemaps of one site. */
 const MAX_SITEMAPS = 500;
 
-/** The sitemaps still to be read. */
+/** The sitemaps that have not been read yet. */
 type SitemapsLeft = readonly { readonly url: string; readonly nested: boolean }[];
 
-/** The pages of a site that were chosen one by one, or that its sitemaps list. No links are followed. */
+/** The pages of a site that a person chose, or that its sitemaps list. Links are not followed. */
 export function createWebsiteSource(source: WebsiteSource, site: SiteClient): KnowledgeSource {
   return {
     list: (at, signal) => (source.source_type === "manual" ? listSelected() : listSitemaps(at, signal)),
@@ -57,7 +57,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     return { addresses: pages, failures, next: next.length === 0 ? null : next };
   }
 
-  /** The address itself where it is that of a sitemap; of a site, the sitemaps that its robots.txt names, else /sitemap.xml. */
+  /** The address itself if it is a sitemap's. For a site, the sitemaps that its robots.txt names, else /sitemap.xml. */
   async function firstSitemaps(signal: AbortSignal): Promise<SitemapsLeft> {
     const url = siteAddress(source.original_search_term);
     if (url === null) return [];
@@ -85,7 +85,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
   }
 }
 
-/** The address of a site as people enter it, with or without https:// before it; null where it is none. */
+/** The address of a site as people enter it, with or without https://; null if it is not one. */
 export function siteAddress(term: string): string | null {
   const text = term.trim();
   if (text === "") return null;

@@ -49,7 +49,7 @@ function identityOf(config: Config): string {
 async function directoryOfBlobs(root: string): Promise<Finding> {
   const text = randomUUID();
   try {
-    // A directory that nobody has stored anything in has no tmp yet.
+    // A directory in which nothing was ever stored has no tmp yet.
     const isNew = (await readdir(root)).length === 0;
     const path = join(root, isNew ? "" : "tmp", `doctor-${randomUUID()}`);
     await writeFile(path, text, { flag: "wx", mode: 0o600 });

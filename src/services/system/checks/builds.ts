@@ -5,7 +5,7 @@ import { withDeployment } from "../deployment.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** The builds of a worker deployment: nothing where the installation has none. */
+/** The builds of a worker deployment; no finding if the installation has none. */
 export async function builds(config: Config): Promise<Finding[]> {
   const name = config.MILLRACE_DEPLOYMENT;
   if (name === undefined) return [];

@@ -1,4 +1,4 @@
-/** One thing that was looked at: how it is, and what to do where it is not in order. */
+/** The result of one check, with what to do if it is not in order. */
 export interface Finding {
   readonly part: string;
   readonly state: "ok" | "warning" | "problem";
@@ -20,7 +20,7 @@ export const problem = (part: string, text: string, advice: string): Finding => 
   advice,
 });
 
-/** The message of an error, or of its first cause that has one (several addresses were tried). */
+/** The message of an error, or of its first cause with one (several addresses were tried). */
 export function reasonOf(error: Error): string {
   const inner = error instanceof AggregateError ? (error.errors[0] as Error | undefined) : undefined;
   return error.message || inner?.message || error.name;

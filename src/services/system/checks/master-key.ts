@@ -8,7 +8,7 @@ import { countUnreadable } from "../../secrets/reseal.ts";
 import { ok, problem, reasonOf } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** Subscriptions whose secrets are opened to see whether the master key is the right one. */
+/** How many subscriptions' secrets are opened to see whether the master key is right. */
 const MAX_SECRETS = 100;
 
 export async function masterKey(config: Config, db: Database | undefined): Promise<Finding> {

@@ -4,10 +4,13 @@ import { ok, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
 const PART = "Partitions";
-/** Half of what workers keep ready. */
+/** Half of the time that workers prepare in advance. */
 const ENOUGH_MS = 14 * 86_400_000;
 
-/** Whether the next partitions for records of runs are there. Nothing where the tables are not: the schema's own finding says so. */
+/**
+ * Whether the next partitions for records of runs exist. No finding without the tables: the schema's own finding says
+ * so.
+ */
 export async function partitions(db: Database): Promise<Finding[]> {
   const end = await db.system(partitionsEnd).catch(() => null);
   if (end === null) return [];

@@ -7,9 +7,9 @@ import { examineSchema } from "../check-schema.ts";
 import { ok, problem, reasonOf, warning } from "./finding.ts";
 import type { Finding } from "./finding.ts";
 
-/** Clocks that differ by more disturb expiry and signatures (ms). */
+/** Clocks that differ by more break expiry and signatures (ms). */
 const MAX_CLOCK_SKEW_MS = 2000;
-/** Things lacking that are named one by one. */
+/** Missing things that are named one by one. */
 const MAX_NAMED = 5;
 
 export function postgres(config: Config, server: ServerFacts | Error): Finding[] {
@@ -28,7 +28,7 @@ export function postgres(config: Config, server: ServerFacts | Error): Finding[]
     findings.push(
       problem("Postgres", "the server takes no writes", "Point DATABASE_URL at the primary, not at a replica."),
     );
-  // Each process has a pool of this size, a third of it once more for what concerns all organisations, and two listeners.
+  // Each process has a pool of this size, a third of it more for work across organisations, and two listeners.
   const wanted = Math.ceil((config.DATABASE_POOL_SIZE * 4) / 3) + 2;
   const free = server.max_connections - server.connections;
   if (free < wanted)
@@ -42,7 +42,7 @@ export function postgres(config: Config, server: ServerFacts | Error): Finding[]
   return findings.length > 0 ? findings : [ok("Postgres", `${server.version} at ${where}, ${free} connections free`)];
 }
 
-/** Whether this login acts as the roles that keep organisations apart, and whether they hold it. */
+/** Whether this login acts as the roles that separate organisations, and whether they are effective. */
 export async function roles(db: Database, { user }: ServerFacts): Promise<Finding> {
   const denied = await db.verify().then(
     () => null,
@@ -106,10 +106,10 @@ const codeOf = (error: Error): unknown => (error as { code?: unknown }).code;
 /** SQLSTATE: no connection is free on the server. */
 const TOO_MANY_CONNECTIONS = "53300";
 
-/** The settings that lead to a server. */
+/** The settings that determine the server. */
 export type DatabaseSetting = "DATABASE_URL" | "DATABASE_REPLICA_URL";
 
-/** What to do where a connection to Postgres is refused. */
+/** What to do if a connection to Postgres is refused. */
 export function adviceOn(error: Error, setting: DatabaseSetting = "DATABASE_URL"): string {
   if (error instanceof UnsafeSession) return error.advice;
   switch (codeOf(error)) {

@@ -70,7 +70,7 @@ function fairness(fair: boolean | null): Finding {
   );
 }
 
-/** What triggers, syncs and monitors ask for beside what Temporal has. */
+/** Compares the schedules of triggers, syncs and monitors with Temporal's. */
 export async function schedules(config: Config, db: Database): Promise<Finding> {
   try {
     const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directoryOf(config.MILLRACE_BLOB_URL));
