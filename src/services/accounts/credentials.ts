@@ -8,19 +8,19 @@ import { findSessionByHash, touchSession } from "../../stores/accounts/sessions.
 import type { AuthenticatedSession } from "../../stores/accounts/sessions.ts";
 import type { Database } from "../../stores/db.ts";
 
-/** A revoked credential works for at most this long in a process that saw it before. The contract allows 5 s. */
+/** A process that has cached a revoked credential accepts it for at most this long. The contract allows 5 s. */
 const CACHE_MS = 3000;
 const MAX_CACHED = 10_000;
-/** When a session was last seen is written at most this often. */
+/** The last use of a session is written at most this often. */
 const SEEN_EVERY_MS = 60_000;
 
-/** Finds out whose a credential is. */
+/** Finds the owner of a credential. */
 export interface CredentialLookup {
-  /** Who holds an API key or an access token; null for one that is unknown, expired or revoked. */
+  /** The owner of an API key or access token; null if it is unknown, expired or revoked. */
   find(credential: string): Promise<Principal | null>;
-  /** Who holds the secret of a session's cookie; null for one that has ended. */
+  /** The owner of a session's cookie; null if the session has ended. */
   findSession(secret: string): Promise<Principal | null>;
-  /** Drops what is cached of a key, of a session or of all of a user's, so that this process sees a change at once. */
+  /** Drops a key, a session or all credentials of a user from the cache, so that this process sees a change at once. */
   readonly forget: (id: string) => void;
 }
 
@@ -29,7 +29,10 @@ interface Entry {
   readonly until: number;
 }
 
-/** Looks credentials up in the database, at most once in 3 s each. `onKeyUse` is called for every use of an API key; it must return at once. */
+/**
+ * Looks credentials up in the database, each at most once in 3 s. Calls `onKeyUse` for every use of an API key; it
+ * must return at once.
+ */
 export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) => void): CredentialLookup {
   const cache = new Map<string, Entry>();
 
@@ -39,7 +42,7 @@ export function createCredentialLookup(db: Database, onKeyUse: (keyId: string) =
     return null;
   }
 
-  /** `as` keeps the secret of a session from being found as a bearer token, and the other way round. */
+  /** `as` separates the two kinds: a session's secret is not found as a bearer token, nor the other way round. */
   async function cached(
     as: "bearer" | "session",
     secret: string,

@@ -4,8 +4,8 @@ import { holdUsers } from "../../stores/accounts/users.ts";
 import type { Db } from "../../stores/db.ts";
 
 /**
- * Whether the caller still is what it was when the request came: an admin, or a key that holds. Until the transaction ends it
- * stays so, and so does whoever made that key: whoever ends it afterwards sees what the caller makes meanwhile.
+ * Checks that the caller still is an admin or a valid key, and locks that until the transaction ends, together with
+ * the key's maker. Whoever revokes it afterwards sees what the caller has made.
  */
 export async function holdAdmin(db: Db, { type, id }: Principal): Promise<boolean> {
   const users = await holdUsers(db);

@@ -1,9 +1,9 @@
 import { Problem } from "../../domain/errors.ts";
 
 export interface PasswordQueueLimits {
-  /** How much work is done at once. */
+  /** Most concurrent tasks. */
   readonly atOnce: number;
-  /** How much may be queued, in all and of one key. */
+  /** Longest queue, in all and of one key. */
   readonly waiting: number;
   readonly waitingOfOne: number;
 }

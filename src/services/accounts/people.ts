@@ -9,13 +9,13 @@ export async function findPerson(db: Db, userId: string): Promise<Person | null>
   return findUser(db, userId);
 }
 
-/** The person whose credential it is; null for an API key. */
+/** The owner of the credential; null for an API key. */
 export async function personOf(db: Db, { type, id, role }: Principal): Promise<Person | null> {
   const user = type === "user" ? await findUser(db, id) : null;
   return user && { user_id: user.user_id, email: user.email, role };
 }
 
-/** The users of these ids and e-mail addresses, all in lower case, by each of both. */
+/** Users by their ids and e-mail addresses, all in lower case; each is found by both. */
 export async function peopleByName(
   db: Db,
   names: readonly string[],

@@ -28,9 +28,9 @@ import type { SignInPlace } from "./record-sign-in.ts";
 import { sealIdToken } from "./session-id-token.ts";
 import { endSignInsOfUser, openSession } from "./sessions.ts";
 
-/** How long a person has at the provider. */
+/** How long a person may take at the provider. */
 export const SIGN_IN_SECONDS = 600;
-/** Matches no password: a user whom a provider has made has none until an admin sets one. */
+/** Matches no password: a user made by a provider has none until an admin sets one. */
 const NO_PASSWORD = "none";
 const KEYS = ["user_identities_pkey", USERS_EMAIL_KEY];
 
@@ -42,7 +42,7 @@ export type SignInRefusal =
   | "locked_out"
   | "not_set_up";
 
-/** The provider lets the person in no more: what earlier sign-ins gave ends, too. */
+/** The provider no longer admits the person, so what earlier sign-ins gave ends, too. */
 const ENDS_ACCESS: readonly SignInRefusal[] = ["no_role", "email_domain"];
 
 /** Why a sign-in by an identity provider ends without a session. */
@@ -58,18 +58,18 @@ export class SignInRefused extends Error {
 
 export interface ReturnedSignIn {
   readonly provider: IdentityProvider;
-  /** The whole address that the browser came back to. */
+  /** The whole address that the browser returned to. */
   readonly returned: URL;
-  /** The secret of the browser that has started the sign-in. */
+  /** The secret of the browser that started the sign-in. */
   readonly browser: string;
   readonly place: SignInPlace;
 }
 
-/** Signs people in by identity providers. Both throw SignInRefused. */
+/** Signs people in through identity providers. Both methods throw SignInRefused. */
 export interface ProviderSignInService {
-  /** Begins a sign-in of a browser, known by a secret of its own; answers where it goes. */
+  /** Starts the sign-in of a browser, which a secret of its own identifies. Returns the address to go to. */
   start(provider: IdentityProvider, redirectUri: string, browser: string, returnTo: string): Promise<string>;
-  /** The new session's secret for its cookie, and the page to go on to. */
+  /** The secret for the new session's cookie, and the page to go to. */
   finish(signIn: ReturnedSignIn): Promise<{ readonly secret: string; readonly return_to: string }>;
 }
 
@@ -106,7 +106,7 @@ export function createProviderSignIn(
       const who = { org_id, user_id: user.user_id };
       const by = {
         id: provider.id,
-        // What nobody will use is not kept.
+        // The ID token is kept only if it will be used.
         sealIdToken: (id: string) => (provider.end_provider_session ? sealIdToken(box, id, idToken) : null),
       };
       const from = { user_agent: place.user_agent ?? "", address: place.address ?? "", provider: by };
@@ -123,7 +123,7 @@ function refuse(error: unknown): never {
   throw error;
 }
 
-/** Two first sign-ins of one person at the same time: the second finds what the first has made. */
+/** If one person signs in twice at once for the first time, the second finds the user that the first made. */
 async function once<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -135,13 +135,11 @@ async function once<T>(work: () => Promise<T>): Promise<T> {
 
 interface Settled {
   readonly user: { readonly user_id: string } | { readonly user_id: string | null; readonly refused: SignInRefusal };
-  /** Ids of keys that have ended. */
+  /** Ids of keys that were revoked. */
   readonly keys: readonly string[];
 }
 
-/**
- * The user whom a provider's person is here, made, linked or changed as its claims and the settings say.
- */
+/** Finds the user of a provider's person. Makes, links or changes the user as the claims and settings say. */
 async function settleUser(db: Db, provider: IdentityProvider, claims: Claims, place: SignInPlace): Promise<Settled> {
   const identity = { issuer: provider.issuer, subject: claims.sub };
   const record = recorder(db, provider, place);
@@ -175,7 +173,7 @@ async function settleUser(db: Db, provider: IdentityProvider, claims: Claims, pl
   return { user: found, keys: await setRole(db, found, admission.role, record) };
 }
 
-/** The user with the person's address, where the settings let addresses link; null where nobody has it. */
+/** The user with the person's address, if the settings let addresses link; null if nobody has it. */
 async function findLinked(
   db: Db,
   { link_by_email, issuer }: IdentityProvider,
@@ -184,7 +182,7 @@ async function findLinked(
 ): Promise<User | "email_taken" | null> {
   const [user] = await findUsersByName(db, [email.toLowerCase()], null);
   if (!user) return null;
-  // An address that has gone from one person of the provider to the next does not hand over the user.
+  // If an address passes from one person of the provider to another, the user does not.
   const isFree = link_by_email && !(await hasIdentityOf(db, user.user_id, issuer));
   return isFree && identity.subject !== "" ? user : "email_taken";
 }
@@ -200,7 +198,7 @@ async function makeUser(
   return user;
 }
 
-/** Only admins make keys: who is none any more loses them. The groups decide, also of the last admin. */
+/** Only admins make keys, so a user who is no longer one loses them. The groups decide, even about the last admin. */
 async function setRole(db: Db, user: User, role: Role, record: Recorder): Promise<readonly string[]> {
   if (user.role === role) return [];
   await updateUser(db, user.user_id, { role });
@@ -215,7 +213,7 @@ async function endAccess(db: Db, userId: string): Promise<readonly string[]> {
 
 type Recorder = ReturnType<typeof recorder>;
 
-/** Writes what a sign-in does into the audit log: the settings of the installation do it, not the person. */
+/** Records a sign-in's changes in the audit log. Their actor is the installation's settings, not the person. */
 function recorder(db: Db, provider: IdentityProvider, { operation, ...from }: SignInPlace) {
   const common = { ...from, org_id: provider.org_id, actor_id: null, session_id: null };
   return {

@@ -20,12 +20,12 @@ import { countLiveRuns } from "../../stores/runs/runs.ts";
 import type { RowAudit } from "../audit/audit.ts";
 import { changeLocked } from "../change.ts";
 
-/** How long a process goes by what it has read of an organisation's quotas (ms). */
+/** How long a process uses the quotas that it has read (ms). */
 const READ_FOR_MS = 5000;
-/** How long what is stored is added to before it is counted again, without what was removed meanwhile (ms). */
+/** How long the count of stored bytes is only added to, before a fresh count leaves out what was removed (ms). */
 const STORAGE_COUNTED_MS = 60_000;
 
-/** What an organisation may use that has no quotas of its own. */
+/** Quotas of an organisation that has none of its own. */
 export function defaultQuotas(
   config: Pick<
     Config,
@@ -46,20 +46,20 @@ export function defaultQuotas(
   return Object.fromEntries(Object.entries(defaults).filter(([, most]) => most !== undefined));
 }
 
-/** Limits that hold for a use: the organisation's, and those of a key. */
+/** The limits in effect: the organisation's, and those of a key. */
 export interface HeldLimits {
   readonly org: QuotaLimits;
-  /** Of those, what was set for the organisation itself. */
+  /** The part of `org` that was set for the organisation itself. */
   readonly own: QuotaLimits;
   readonly key: QuotaLimits;
 }
 
 export interface QuotaReader {
-  /** Of the organisation and of one of its keys. Changes are seen within five seconds. */
+  /** The limits of an organisation and one of its keys. Changes show within five seconds. */
   read(orgId: string, keyId: string | null): Promise<HeldLimits>;
 }
 
-/** Reads quotas as often as runs begin, without asking the database each time. */
+/** Caches quotas, so that new runs do not query the database each time. */
 export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaReader {
   const known = new Map<string, { readonly until: number; readonly rows: ReturnType<typeof listQuotas> }>();
   return {
@@ -67,7 +67,7 @@ export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaRea
       let found = known.get(orgId);
       if (!found || found.until < Date.now()) {
         found = { until: Date.now() + READ_FOR_MS, rows: db.org(orgId, listQuotas) };
-        // In the order in which they are to go.
+        // Moved to the end: entries are evicted in this order.
         known.delete(orgId);
         known.set(orgId, found);
         found.rows.catch(() => known.delete(orgId));
@@ -81,7 +81,7 @@ export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaRea
   };
 }
 
-/** The 429 of a quota: what it is, how much is used of it, and from when on there is more. */
+/** The 429 of a quota: its name, how much of it is used, and when there is more. */
 export function quotaExceeded(quota: Quota, keyId: string | null, limit: number, used: number): Problem {
   const { resets_at } = periodOf(quota, new Date());
   const seconds = resets_at === null ? 5 : Math.max(1, Math.ceil((Date.parse(resets_at) - Date.now()) / 1000));
@@ -97,21 +97,21 @@ export function quotaExceeded(quota: Quota, keyId: string | null, limit: number,
   );
 }
 
-/** Whether an error means that there is no place now, and there will be. */
+/** Whether an error means that there is no room now, but will be later. */
 export function isNoPlace({ code }: Problem): boolean {
   return ["too_many_concurrent_runs", "too_many_new_runs", "quota_exceeded"].includes(code);
 }
 
-/** Counts bytes that a transaction has added to what is stored. Throws the 429 where there was no room for them. */
+/** Counts bytes that a transaction adds to the storage. Throws the 429 if there is no room for them. */
 export type CountStored = (db: Db, bytes: number) => Promise<void>;
 
-/** What counts the files that are about to be added to an organisation. */
+/** Returns a function that counts files about to be added to an organisation. */
 export async function storageOf(quotas: QuotaReader, orgId: string): Promise<CountStored> {
   const most = (await quotas.read(orgId, null)).org.storage_bytes;
   if (most === undefined) return async () => undefined;
   const use = { org_id: orgId, key_id: null, what: "storage_bytes", most } as const;
   return async (db, bytes) => {
-    // Files that come at the same time are counted one after the other.
+    // Concurrent files are counted one after the other.
     await lockStorage(db, orgId);
     const noted = await quotaUsage(db, null, "storage_bytes");
     const holds =
@@ -128,8 +128,8 @@ const ANY_NUMBER = 2_147_483_647;
 export type QuotaChange = Readonly<Partial<Record<(typeof KEY_QUOTAS)[number], number | null | undefined>>>;
 
 /**
- * Changes the quotas of a key; `check` is called with them as they are, locked, before that. Throws 404 for a key that does not
- * hold, and 422 for more than the organisation has.
+ * Changes the quotas of a key. Calls `check` with the locked quotas before it changes anything. Throws 404 for a key
+ * that is not valid, and 422 for more than the organisation has.
  */
 export async function changeKeyQuotas(
   database: Database,
@@ -179,12 +179,12 @@ export interface QuotaStatus {
   readonly quota: Quota;
   /** Null: there is none. */
   readonly limit: number | null;
-  /** Null: it is not counted, as nothing limits it. */
+  /** Null: not counted, because nothing limits it. */
   readonly used: number | null;
   readonly resets_at: string | null;
 }
 
-/** The quotas of an organisation, or of a key, with what is used of them. */
+/** The quotas of an organisation or a key, with how much is used. */
 export async function quotaStatus(
   db: Db,
   orgId: string,

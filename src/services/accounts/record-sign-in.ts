@@ -9,7 +9,7 @@ export interface SignInPlace extends Pick<AuditActor, "address" | "user_agent" |
   readonly operation: string;
 }
 
-/** Records that a user has signed in, in the transaction that makes the session or the tokens. */
+/** Records a user's sign-in in the transaction that makes the session or the tokens. */
 export async function recordSignIn(
   db: Db,
   { operation, ...from }: SignInPlace,
@@ -22,9 +22,9 @@ export async function recordSignIn(
 }
 
 /**
- * What notes refused sign-ins, for each organisation with a user of that address; nobody has proved to be that user. An address that
- * nobody has is not noted: it belongs to no organisation. Nobody waits for it: how long a refusal takes would tell which
- * addresses have users.
+ * Records refused sign-ins for each organisation that has a user of that address; nobody has proved to be that user.
+ * An unknown address belongs to no organisation and is not recorded. Nobody waits for the record: the time of a
+ * refusal would tell which addresses have users.
  */
 export function noteRefusedSignIns(
   db: Database,

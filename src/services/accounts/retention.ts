@@ -6,30 +6,30 @@ import type { RowAudit } from "../audit/audit.ts";
 import { changeLocked } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
 
-/** How long runs are kept after their end (days); null is for ever. */
+/** How long runs are kept after their end (days); null: for ever. */
 export interface Retention {
-  /** What is set for the organisation or the project itself; null: nothing. */
+  /** The organisation's or project's own setting; null: none. */
   readonly run_days: number | null;
-  /** The most that can be set: what the installation, and for a project its organisation, sets. */
+  /** The longest that can be set, which the installation and, for a project, its organisation determine. */
   readonly max_run_days: number | null;
   /** What counts. */
   readonly effective_run_days: number | null;
 }
 
-/** What a policy belongs to. Without a project it is the organisation's. */
+/** The owner of a policy. Without a project it is the organisation. */
 export interface RetentionOf {
   readonly org_id: string;
   readonly project_id: string | null;
 }
 
-/** A policy as it is. Throws the 404 of a project that does not exist. */
+/** The present policy. Throws the 404 of a project that does not exist. */
 export async function retentionOf(db: Database, of: RetentionOf, installation: number | null): Promise<Retention> {
   await requireOwner(db, of);
   const set = await db.org(of.org_id, (connection) => getRetention(connection, of.project_id));
   return toRetention(of, set, installation);
 }
 
-/** Sets how long runs are kept; null unsets. Throws the 422 of more than the installation or the organisation allows. */
+/** Sets how long runs are kept; null unsets. Throws 422 for more than the installation or the organisation allows. */
 export async function changeRetention(
   db: Database,
   of: RetentionOf,
@@ -66,7 +66,7 @@ function toRetention({ project_id }: RetentionOf, set: RetentionDays, installati
   return { run_days: own, max_run_days: max, effective_run_days: fewest(own, max) };
 }
 
-/** The fewer days of two; null is for ever. */
+/** The smaller number of days; null means for ever. */
 function fewest(one: number | null, other: number | null): number | null {
   return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }

@@ -1,18 +1,18 @@
 import type { SecretBox } from "../../platform/secrets/seal.ts";
 import { SealBroken } from "../../platform/secrets/seal.ts";
 
-/** The whole of it goes into an address: servers refuse longer ones. */
+/** The whole token becomes part of an address, and servers refuse longer ones. */
 const MAX_CHARACTERS = 6000;
 
 /** As SEALED_TABLES has it: `secrets reseal` finds them there. */
 const placeOf = (sessionId: string): string => `sessions/${sessionId}/id_token`;
 
-/** Null for one that is too long to be of use. */
+/** Null if it is too long to be of use. */
 export function sealIdToken(box: SecretBox, sessionId: string, idToken: string): Buffer | null {
   return idToken.length > MAX_CHARACTERS ? null : box.seal(idToken, placeOf(sessionId));
 }
 
-/** Null where there is none, or no master key opens it: a provider may be asked without it. */
+/** Null if there is none, or no master key opens it: the provider can be called without it. */
 export function openIdToken(box: SecretBox, sessionId: string, sealed: Buffer | null): string | null {
   try {
     return sealed && box.open(sealed, placeOf(sessionId));

@@ -4,7 +4,7 @@ import { revokeTokensOfUser } from "../../stores/accounts/oauth-tokens.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { endSessionsOfUser, insertSession, insertSignInLink, takeSignInLink } from "../../stores/accounts/sessions.ts";
 
-/** How long a link that signs in once may wait to be opened. */
+/** How long a one-time sign-in link is valid. */
 const LINK_SECONDS = 900;
 const SHOWN_CHARACTERS = 300;
 
@@ -16,16 +16,16 @@ export interface OpenedSession {
 
 type Who = { readonly org_id: string; readonly user_id: string };
 
-/** The identity provider that a session is opened by. */
+/** The identity provider that opened a session. */
 interface By {
   readonly id: string;
-  /** Seals its ID token for this session; null where none is kept. */
+  /** Seals its ID token for this session; null if none is kept. */
   sealIdToken(sessionId: string): Buffer | null;
 }
 
 /**
- * Opens a session for somebody who has proved who they are. `from` is what the person recognises it by; `record` is called in its
- * transaction.
+ * Opens a session for somebody who has proved who they are. `from` helps the person to recognise it; `record` is
+ * called in its transaction.
  */
 export async function openSession(
   db: Database,
@@ -52,7 +52,7 @@ export async function openSession(
   return { session_id, secret: secret.value };
 }
 
-/** Makes the secret of a link that signs a user in once. */
+/** Makes the secret of a one-time sign-in link for a user. */
 export async function createSignInLink(db: Database, { org_id, user_id }: Who): Promise<string> {
   const { value, hash } = generateToken("link");
   const link = { org_id, user_id, secret_hash: hash, lifetime_seconds: LINK_SECONDS };
@@ -60,13 +60,13 @@ export async function createSignInLink(db: Database, { org_id, user_id }: Who): 
   return value;
 }
 
-/** Whose link it is, which is used up by that; null for one that is unknown, used or expired. */
+/** The owner of a link, which this uses up; null if it is unknown, used or expired. */
 export async function redeemSignInLink(db: Database, secret: string): Promise<Who | null> {
   if (parseToken(secret) !== "link") return null;
   return db.system((connection) => takeSignInLink(connection, hashSecret(secret)));
 }
 
-/** Ends whatever a user has signed in: sessions of the console, and tokens. API keys stay. */
+/** Ends everything that a user has signed in: sessions of the console, and tokens. API keys stay. */
 export async function endSignInsOfUser(db: Db, userId: string): Promise<void> {
   await revokeTokensOfUser(db, userId);
   await endSessionsOfUser(db, userId);

@@ -13,9 +13,9 @@ const MONTH = 30 * 24 * 3600;
 const GUESSES = { name: "sign-in", points: 10, seconds: QUARTER };
 /** Wrong passwords for all addresses from one network, and for one address from all networks. */
 const GUESSES_OF_ONE = { name: "sign-in-of", points: 100, seconds: QUARTER };
-/** What is let in beyond that: an office with one guesser in it is slowed down, not locked out. */
+/** Additional attempts beyond these limits: an office with one guesser in it is slowed down, not locked out. */
 const GUESSES_BEYOND = { name: "sign-in-beyond", points: 20, seconds: 60 };
-/** Where a user has signed in during the last month; such pairs are not slowed down. */
+/** Places where a user has signed in during the last month. Such pairs are not slowed down. */
 const PLACES = { name: "sign-in-place", points: 1, seconds: MONTH };
 
 export interface SignInRequest {
@@ -23,25 +23,25 @@ export interface SignInRequest {
   readonly password: string;
   /** Of the client. */
   readonly address: string;
-  /** Of several users with this address, the one in this organisation. */
+  /** If several users have this address, the one in this organisation. */
   readonly orgId?: string | undefined;
 }
 
-/** Checks passwords, for whatever begins a session by one. */
+/** Checks passwords for everything that opens a session with one. */
 export interface SignIn {
   /**
-   * The user with this e-mail address and password; null where there is none, or the user is locked out. Callers cannot tell which.
-   * Throws the 429 of too many guesses, or of too many checks at once.
+   * The user with this e-mail address and password; null if there is none or the user is locked, and callers cannot
+   * tell which. Throws 429 for too many guesses, or too many checks at once.
    */
   check(request: SignInRequest): Promise<User | null>;
-  /** The hash to store for a user's new password. Throws the 429 of too many at once. */
+  /** The hash to store for a user's new password. Throws 429 for too many at once. */
   hash(email: string, password: string, orgId: string): Promise<string>;
 }
 
 interface Counted {
-  /** The password was not checked after all. */
+  /** Takes the count back: the password was not checked. */
   takeBack(): Promise<void>;
-  /** The password was right: nothing counts any more, and the place is known. */
+  /** Clears the counts after a correct password, and remembers the place. */
   forgive(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
   const guessesBeyond = createRateLimiter(db, GUESSES_BEYOND);
   const places = createRateLimiter(db, PLACES);
 
-  /** Counts a guess before its password is checked, so that guesses made at once all count. */
+  /** Counts a guess before the check of its password, so that concurrent guesses all count. */
   async function count(account: string, network: string): Promise<Counted> {
     const taken: Array<() => Promise<void>> = [];
     const takeBack = async (): Promise<void> => void (await Promise.all(taken.map((each) => each())));
@@ -77,7 +77,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
     return { takeBack, forgive };
   }
 
-  /** The user, whose hash is brought up to date. */
+  /** The user, with an up-to-date hash. */
   async function find(address: string, password: string, orgId: string | undefined): Promise<User | null> {
     const users = await usersWithAddress(db, address, orgId);
     const matching = await matchPassword(
@@ -94,7 +94,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
 
   return {
     async check({ email, password, address, orgId }) {
-      // Limited by what users are found by: another spelling of the same user gives no fresh guesses.
+      // Counted by the address as users are looked up: another spelling of the same user gives no fresh guesses.
       const account = userAddress(email);
       const network = networkOf(address);
       const { takeBack, forgive } = await count(account, network);
@@ -112,7 +112,7 @@ export function createSignIn(db: Database, turns: PasswordQueue): SignIn {
   };
 }
 
-/** The users with this e-mail address, whoever types it: in every organisation, or in one. */
+/** The users with this e-mail address, in any case: in every organisation, or in one. */
 export async function usersWithAddress(
   db: Database,
   email: string,
@@ -123,23 +123,23 @@ export async function usersWithAddress(
 }
 
 /**
- * Users with the same address in several organisations share their salt: one derivation checks them all, so that timing does
- * not tell how many there are.
+ * Users with the same address in several organisations share their salt. One derivation checks them all, so that
+ * timing does not tell how many there are.
  */
 export async function hashForUser(db: Database, email: string, password: string): Promise<string> {
   const [user] = await db.system((connection) => findUsersByAddress(connection, userAddress(email)));
   return hashPassword(password, user?.password_hash);
 }
 
-/** What an e-mail address can be; any other text is nobody's. */
+/** The form of e-mail addresses; no user has any other text. */
 const ADDRESS = /^[\x21-\x7e]{1,320}$/;
 
-/** As the index of users has it: only ASCII letters are folded. */
+/** Like the index of users: only ASCII letters are folded. */
 function userAddress(email: string): string {
   return email.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 }
 
-/** Who has an IPv6 address has all of its /64. */
+/** Whoever has an IPv6 address has all of its /64. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

@@ -6,7 +6,7 @@ import type { TokenSession } from "../../stores/accounts/oauth-tokens.ts";
 
 const ACCESS_SECONDS = 3600;
 const REFRESH_SECONDS = 30 * 24 * 3600;
-/** A refresh token seen again this soon after its use is a client that repeats a request, not a thief. */
+/** A refresh token that is reused this soon comes from a client that retries, not from a thief. */
 const REUSE_GRACE_MS = 10_000;
 
 export interface TokenPair {
@@ -15,21 +15,21 @@ export interface TokenPair {
   readonly expires_in: number;
 }
 
-/** What tokens are asked for from. */
+/** Where a request for tokens comes from. */
 export type TokenClient = Pick<TokenSession, "user_agent" | "address">;
 
-/** Longest part of what a client calls itself that is kept. */
+/** Longest part kept of the name that a client gives itself. */
 const MAX_USER_AGENT = 300;
 
 export interface TokenService {
-  /** The tokens of a new session. `record` is called in their transaction. */
+  /** Makes the tokens of a new session, and calls `record` in their transaction. */
   issue(
     user: { readonly org_id: string; readonly user_id: string },
     client: TokenClient,
     record?: (db: Db) => Promise<void>,
   ): Promise<TokenPair>;
   /**
-   * Gives a new pair for a refresh token, which is used up by that. Null when it is not valid. One that was used up before
+   * Gives a new pair for a refresh token, which that uses up. Null if it is not valid. A token that was used up before
    * may have been stolen: then all sessions of the user end.
    */
   refresh(refreshToken: string, client: TokenClient): Promise<TokenPair | null>;

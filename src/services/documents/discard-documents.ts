@@ -2,7 +2,7 @@ import type { RemovedDocument } from "../../stores/documents/documents.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 
-/** Deletes what removed documents leave in the blob store. The rows are gone already: what fails here is only space. */
+/** Deletes blobs of removed documents. The rows are gone already, so a failure only wastes space. */
 export async function discardDocuments(
   { blobs, logger }: { readonly blobs: BlobStore; readonly logger: Logger },
   removed: readonly RemovedDocument[],

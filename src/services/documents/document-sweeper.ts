@@ -4,17 +4,20 @@ import type { Database } from "../../stores/db.ts";
 import { pendingDocuments } from "../../stores/documents/documents.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
 
-/** The reading of a document is started again when it has not ended after this time (ms). */
+/** A document whose reading has not ended after this time is started again (ms). */
 const AGAIN_AFTER_MS = 10_000;
 /**
- * Documents of one organisation whose reading is under way: as many as have a place at one worker. Whoever uploads more fills no
- * task queue: the others are pending, and the sweeper starts the oldest first.
+ * Most documents of one organisation that are read at once: as many as one worker has slots. Further ones fill no task
+ * queue: they stay pending, and the sweeper starts the oldest first.
  */
 export const MAX_READ_AT_ONCE = 20;
-/** How soon it is looked again while so many wait (ms). */
+/** How soon it looks again while documents wait (ms). */
 const SOON_MS = 1000;
 
-/** Starts what waits to be read, and again what a dead process left unread; where it is under way, that does nothing. Any number of processes may do it. */
+/**
+ * Starts pending documents, and restarts what a dead process left unread. It does nothing to those in progress. Any
+ * number of processes may run it.
+ */
 export function startDocumentSweeper(
   { db, starter }: { readonly db: Database; readonly starter: RunStarter },
   intervalMs: number,

@@ -1,7 +1,7 @@
 import type { Database } from "../../stores/db.ts";
 import { getDocument } from "../../stores/documents/documents.ts";
 
-/** Who asks for an upload: it is there for a run of the same flow and handle only. */
+/** The reader of an upload: only runs of the same flow and user handle may use it. */
 export interface UploadReader {
   readonly org_id: string;
   readonly project_id: string;
@@ -10,13 +10,13 @@ export interface UploadReader {
   readonly node_id?: string;
 }
 
-/** What to say where there is none. */
+/** The message if there is no such upload. */
 export function noUpload(fileId: string, { node_id }: Pick<UploadReader, "node_id">): string {
   const where = node_id === undefined ? "this flow" : `node ${node_id} of this flow`;
   return `There is no file ${fileId} that was uploaded to ${where} under this run's user_id`;
 }
 
-/** An upload that the reader may see; null where there is none. */
+/** An upload that the reader may use; null if there is none. */
 export async function findUpload(
   db: Database,
   fileId: string,

@@ -14,34 +14,34 @@ import {
 
 /** A file as a client sends it. */
 export interface UploadedFile {
-  /** As the client wrote it: only a name, whatever it looks like. */
+  /** The client's name for it: only a name, whatever it looks like. */
   readonly filename: string;
   /** The content type that the client declares. */
   readonly declaredType: string;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
-/** A stored upload and what it was found to be. */
+/** A stored upload with its detected properties. */
 export interface StoredUpload extends StoredBlob {
   readonly filename: string;
   readonly mime_type: string;
-  /** As the client declared it; null where it declared none. */
+  /** As the client declared it; null if it declared none. */
   readonly charset: string | null;
 }
 
 /** What may be uploaded. */
 export interface UploadRules {
   readonly maxBytes: number;
-  /** Types, or `image/*`; undefined: all that can be read. */
+  /** Types, or `image/*`; undefined: all readable types. */
   readonly accept?: readonly string[] | undefined;
   /** Whether pictures are read (by character recognition). Default false. */
   readonly images?: boolean;
-  /** For a node that takes recordings or pictures, and nothing else: of these types. */
+  /** For a node that takes only recordings or pictures: the accepted types. */
   readonly media?: { readonly kind: MediaKind; readonly types: readonly string[] } | undefined;
 }
 
 /**
- * Streams an upload into the blob store. Its first bytes and its name decide its type, before anything is stored.
+ * Streams an upload into the blob store. Its first bytes and its name decide its type before anything is stored.
  * Throws 413, 415 for a type that cannot be read or that `accept` does not name, and 422 for an empty file; nothing is
  * left behind then.
  */

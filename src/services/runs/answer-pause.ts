@@ -19,16 +19,16 @@ import type { RunObserver } from "./run-observer.ts";
 import { requireAssignee } from "./assignees.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 
-/** The action that needs no majority: one objection is enough. */
+/** Rejects without a majority: one objection is enough. */
 const REJECT = "reject";
 
 /**
- * Age from which an answered run that has not gone on is compared with Temporal's view (ms): like a start or a cancellation,
- * an answer may have met a Temporal that has lost the workflow.
+ * Age from which an answered run that has not gone on is compared with Temporal's view (ms). Like a start or a
+ * cancellation, an answer may have met a Temporal that has lost the workflow.
  */
 const CHECK_ANSWERED_MS = 5000;
 
-/** What it takes to change a run that is under way. */
+/** What changing a run in progress needs. */
 export interface RunControlDeps {
   readonly db: Database;
   readonly starter: RunStarter;
@@ -49,9 +49,9 @@ export interface PauseAnswer {
 }
 
 /**
- * Records an answer to a pause of a run; the one that decides closes the pause, and the run goes on. Throws 422 for an
- * answer that does not fit, 403 for that of somebody else than its assignees, 409 and 410 for one that comes too late or
- * twice; the pause then stays as it is.
+ * Records an answer to a pause. The deciding answer closes the pause, and the run goes on. Throws 422 for an answer
+ * that does not fit, 403 for one by somebody else than the assignees, 409 and 410 for one that is late or repeated;
+ * then the pause stays as it is.
  */
 export async function answerPause(
   { db, starter, feed, logger, evaluation }: PauseAnswerDeps,
@@ -62,7 +62,7 @@ export async function answerPause(
   const { org_id, run_id } = run;
   let outcome = await decide();
   if ("form" in outcome) {
-    // Checking takes time that no transaction should last; the form of a pause never changes.
+    // The check may take longer than a transaction should. The form of a pause never changes.
     const { pause_id, form, data } = outcome;
     const issues = await evaluation.answer(org_id, form, data);
     if (issues.length > 0) {
@@ -79,7 +79,7 @@ export async function answerPause(
     .signalResume(pause.workflow_id, pause.pause_id, resolution)
     .catch((err: unknown) => logger.warn({ err, run_id }, "answer not signalled; the sweeper will"));
 
-  /** Writes the answer down, or says with which form its data has to be checked first. */
+  /** Records the answer, or returns the form that its data must be checked against first. */
   function decide(checked?: string): Promise<Outcome> {
     return db.orgTransaction(org_id, (client) => recordAnswer(client, run, answer, principal, checked));
   }
@@ -90,7 +90,7 @@ type Outcome =
   | { readonly pause: PauseRow; readonly resolution: PauseResolution; readonly runs: readonly string[] }
   | { readonly waitsForOthers: true };
 
-/** `checked` is the pause whose form the data has been checked with. */
+/** `checked` is the pause against whose form the data was checked. */
 async function recordAnswer(
   client: Db,
   run: RunRow,
@@ -100,7 +100,8 @@ async function recordAnswer(
 ): Promise<Outcome> {
   const { pause_id, run_id: ownRun } = await choosePause(client, run, checked ?? answer.pause_id);
   const runs = [...(await runsShowing(client, pause_id)), ownRun];
-  // Runs before the pause, as every writer does, the outermost first; a workflow's own write of PAUSED waits behind it, and sees it.
+  // Locks the runs before the pause, like every writer, the outermost first. A workflow's own write of PAUSED waits
+  // behind the locks and sees the answer.
   for (const each of runs) await lockRun(client, each);
   const pause = await lockPause(client, pause_id);
   if (!pause) throw new Error(`pause ${pause_id} has gone`);
@@ -163,12 +164,12 @@ function requireOpen(pause: PauseRow): void {
     case "expired":
       throw expired(pause);
     case "waiting":
-      // Its workflow closes it at about this time; who is first must not depend on whose clock that is.
+      // The workflow closes the pause at about this time. The result must not depend on whose clock is ahead.
       if (pause.expires_at !== null && Date.parse(pause.expires_at) <= Date.now()) throw expired(pause);
   }
 }
 
-/** A run may have ended, by force, before its workflow could close the pause. */
+/** A forced end may come before the workflow could close the pause. */
 async function requireUnderWay(client: Db, runId: string, { pause_id }: PauseRow): Promise<void> {
   const run = await getRun(client, runId);
   if (run && !isTerminal(run.state)) return;
@@ -183,7 +184,7 @@ function expired(pause: PauseRow): Problem {
   });
 }
 
-/** Left out, it is the only one; nothing is approved by saying nothing. */
+/** Without an action, the answer means the only one. If there are several, silence approves nothing. */
 function chooseAction(pause: PauseRow, { action }: PauseAnswer): string {
   const ids = pause.actions.map(({ id }) => id);
   if (action === undefined) {
@@ -196,7 +197,7 @@ function chooseAction(pause: PauseRow, { action }: PauseAnswer): string {
   return action;
 }
 
-/** The data of an answer as far as it is known without its form. */
+/** Checks the data of an answer as far as possible without its form. */
 function requireData(pause: PauseRow, action: string, data: Json | undefined): Json {
   if (Buffer.byteLength(JSON.stringify(data ?? null)) > INLINE_VALUE_BYTES) {
     throw invalid(

@@ -7,7 +7,10 @@ import { personOf } from "../accounts/people.ts";
 import type { Db } from "../../stores/db.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 
-/** Throws 403 where a pause has assignees and the caller is none of them, whatever else the caller may do. No API key is one. */
+/**
+ * Throws 403 if a pause has assignees and the caller is not one of them, whatever the caller's role. An API key is
+ * never an assignee.
+ */
 export async function requireAssignee(db: Db, pause: PauseRow, principal: Principal): Promise<void> {
   const { assignees, pause_id } = pause;
   if (assignees === null) return;
@@ -20,7 +23,10 @@ export async function requireAssignee(db: Db, pause: PauseRow, principal: Princi
   throw new Problem("not_an_assignee", detail, { extra: { pause_id, assignees } });
 }
 
-/** Whether the caller could answer a pause now: it waits, the role suffices, nobody else is asked, and it has not been done yet. */
+/**
+ * Whether the caller could answer a pause now: the pause waits, the role suffices, nobody else is assigned, and the
+ * caller has not answered yet.
+ */
 export function mayAnswer(pause: PauseRow, principal: Principal, person: Person | null): boolean {
   const { status, expires_at, assignees, received } = pause;
   return (

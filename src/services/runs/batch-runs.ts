@@ -12,7 +12,7 @@ import type { RunLimits } from "./create-run.ts";
 import { startInput } from "./start-inputs.ts";
 import type { StartInputs } from "./start-inputs.ts";
 
-/** The row of a run that is not inserted yet. */
+/** The row of a run before its insertion. */
 export type NewBatchRun = NewRun;
 
 /** A run of an experiment. */
@@ -26,7 +26,7 @@ export interface BatchRun {
   readonly metadata: JsonObject;
 }
 
-/** Prepares the row of a run, or says what is wrong with its inputs. Nothing is inserted yet. */
+/** Prepares the row of a run, or returns the faults of its inputs. Inserts nothing yet. */
 export async function prepareBatchRun(
   blobs: BlobStore,
   limits: RunLimits & { readonly max_input_bytes: number },
@@ -47,25 +47,25 @@ export async function prepareBatchRun(
   return { row: newRunRow(request, await storeInputs(blobs, run.org_id, inputs), limits, 0) };
 }
 
-/** The rows as they are inserted. */
+/** The rows to insert. */
 export function sealBatchRuns(startInputs: StartInputs, rows: readonly NewRun[]): Promise<NewRun[]> {
   return Promise.all(rows.map((row) => startInputs.seal(row)));
 }
 
-/** Inserts runs that another caller starts. Existing runs stay as they are. */
+/** Inserts runs that their caller starts. Existing runs stay as they are. */
 export async function insertBatchRuns(connection: Db, rows: readonly NewRun[]): Promise<void> {
   if (rows.length > 0) await insertRuns(connection, rows);
 }
 
-/** Sees to it that runs that nobody will start any more end as cancelled. */
+/** Ends runs that nobody will start any more as cancelled. */
 export async function requestBatchCancel(connection: Db, runIds: readonly string[]): Promise<void> {
   if (runIds.length > 0) await requestCancelOfPending(connection, runIds);
 }
 
-/** What the workflow of a run that is not inserted yet starts with. */
+/** The input of a workflow for a run that is not inserted yet. */
 export const batchInputOf = (row: NewRun): Omit<RunInput, "plan"> => startInput(row);
 
-/** What the workflow of a run starts with; null where it has ended. */
+/** The input of a run's workflow; null if the run has ended. */
 export async function batchRunInput(
   startInputs: StartInputs,
   connection: Db,

@@ -14,15 +14,15 @@ export interface CancelRequest {
 }
 
 /**
- * Asks a run to stop, or ends it at once. Answers the run as it then is, and whether it was cancelled before. Throws
- * 404, and 409 `run_already_finished`.
+ * Asks a run to stop, or ends it at once. Returns the run after that, and whether it was cancelled before. Throws 404,
+ * and 409 `run_already_finished`.
  */
 export async function cancelRun(
   { db, starter, feed, observer, logger }: RunControlDeps,
   { org_id, run_id, reason, mode }: CancelRequest,
 ): Promise<{ run: RunRow; already: boolean }> {
   const before = await requireRun(db, org_id, run_id);
-  // The row is what counts: a signal that is lost is sent again by the sweeper.
+  // The row decides: the sweeper repeats a lost signal.
   const requested = await db.org(org_id, (client) => requestCancel(client, run_id, reason));
   if (!requested) throw notFound("run");
   if (requested.state === "CANCELLED") return { run: await requireRun(db, org_id, run_id), already: true };
@@ -31,7 +31,7 @@ export async function cancelRun(
       extra: { run_id, state: requested.state },
     });
   }
-  // A workflow whose start is put off takes no signal until then.
+  // A workflow with a delayed start takes no signal before that.
   const putOff = requested.state === "PENDING" && before.run_at !== null && Date.parse(before.run_at) > Date.now();
   if (mode === "terminate" || putOff) {
     await forceCancel({ db, starter, feed, observer }, org_id, run_id, reason ?? "The run was cancelled.");

@@ -22,20 +22,20 @@ export interface CreateRunDeps {
   readonly blobs: BlobStore;
   readonly startInputs: StartInputs;
   readonly starter: RunStarter;
-  /** Called when a run could not be started at once; it will be, by the sweeper. */
+  /** Called if a run could not be started at once; the sweeper starts it later. */
   readonly onStartDelayed: (runId: string, error: unknown) => void;
   readonly limits: RunLimits;
 }
 
-/** How a run is made that nobody waits for. */
+/** How to make a run that nobody waits for. */
 export interface Later {
-  /** Inserts a run's row together with others that come at the same time; false where there is one of its id. */
+  /** Inserts a run's row together with concurrent ones; false if the id exists. */
   insert(row: NewRun): Promise<boolean>;
   /** Queues a run for its start. */
   add(run: { readonly run_id: string; readonly org_id: string; readonly plan: Plan }): void;
 }
 
-/** What runs are held to, by configuration. */
+/** Limits of runs, by configuration. */
 export interface RunLimits {
   readonly max_iterations: number;
   readonly timeout_seconds: number;
@@ -54,7 +54,7 @@ export function runLimits(config: Config, db: Database): RunLimits {
   };
 }
 
-/** A run that is wanted: its flow is resolved, its inputs are checked. */
+/** A request for a run, with its flow resolved and its inputs checked. */
 export interface RunRequest {
   readonly org_id: string;
   readonly run_id: string;
@@ -62,7 +62,7 @@ export interface RunRequest {
   readonly version: number;
   readonly plan: Plan;
   readonly inputs: Readonly<Record<string, Json>>;
-  /** What the call gave besides; kept with the run to be reported. */
+  /** Unknown inputs of the call; kept with the run to be reported. */
   readonly ignored_inputs?: readonly string[];
   readonly user_id: string | null;
   readonly metadata?: JsonObject;
@@ -76,9 +76,9 @@ export interface RunRequest {
   readonly resumed_from?: ResumedFrom;
   /** The run that it repeats. */
   readonly replays?: string;
-  /** The caller, where a run of this installation asks for it. */
+  /** The calling run, if a run of this installation asks for this one. */
   readonly started_by?: StartedBy | undefined;
-  /** Nodes taken over from the run it resumes. */
+  /** Nodes reused from the run that this one resumes. */
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
   readonly resumes?: Resumed;
 }
@@ -87,9 +87,9 @@ export interface RunRequest {
 const INLINE_INPUTS_BYTES = 256 * 1024;
 
 /**
- * Inserts a run and starts its workflow, or queues it with `later`. Once the row is there the run will happen: when Temporal
- * does not answer, the sweeper starts it later. The same `run_id` again answers the existing run. Throws Problems
- * `too_many_concurrent_runs` and `quota_exceeded`.
+ * Inserts a run and starts its workflow, or queues it with `later`. Once the row exists the run will happen: if
+ * Temporal does not answer, the sweeper starts it later. The same `run_id` again returns the existing run. Throws
+ * Problems `too_many_concurrent_runs` and `quota_exceeded`.
  */
 export async function createRun(
   deps: Omit<CreateRunDeps, "starter"> & { readonly starter: Pick<RunStarter, "start"> },
@@ -100,7 +100,7 @@ export async function createRun(
   const { org_id, run_id } = request;
   const caps = await capsOf(deps.limits.quotas, request);
   if (caps !== null) {
-    // Before anything is stored: most of what is too much ends here, at the price of a look.
+    // Before anything is stored: most runs beyond a limit end here, at the cost of one query.
     const full = await db.org(org_id, (connection) => findFull(connection, caps));
     if (full) {
       const known = await db.org(org_id, (connection) => getRun(connection, run_id));
@@ -123,7 +123,7 @@ export async function createRun(
     return run;
   }
   const delayMs = request.run_at === undefined ? undefined : Math.max(0, Date.parse(request.run_at) - Date.now());
-  // Callers of the API and of actions wait for their runs.
+  // Somebody waits for the runs of API calls and actions.
   const urgency = request.run_type === "api" && delayMs === undefined ? "awaited" : "later";
   try {
     await starter.start({ ...startInput(row), plan: request.plan }, { urgency, delayMs });
@@ -133,7 +133,7 @@ export async function createRun(
   return run;
 }
 
-/** The row of a run about to be inserted; what its flow redacts is not in the part that people read. */
+/** The row of a run about to be inserted. Redacted values are not in the part that people read. */
 export function newRunRow(
   request: Omit<RunRequest, "inputs"> & { readonly parent_run_id?: string },
   inputs: Readonly<Record<string, StoredValue>>,
@@ -159,7 +159,7 @@ export function newRunRow(
     start_input: {
       limits: { max_iterations: limits.max_iterations },
       depth,
-      // The run needs the values until it has started; then they are removed from the row.
+      // The run needs the values until it has started; then the row drops them.
       ...(readable === inputs ? {} : { inputs }),
       ...(request.reuse ? { reuse: request.reuse } : {}),
       ...(request.resumes ? { resumes: request.resumes } : {}),
@@ -172,7 +172,7 @@ export function newRunRow(
   };
 }
 
-/** The inputs as a run carries them: long ones, and all beyond a sum, by reference. */
+/** The inputs as a run carries them: long ones by reference, and beyond a total all of them. */
 export async function storeInputs(
   blobs: BlobStore,
   orgId: string,
@@ -181,7 +181,7 @@ export async function storeInputs(
   const within = createInlineBudget(blobs, orgId, INLINE_INPUTS_BYTES);
   const stored: Record<string, StoredValue> = {};
   for (const [id, input] of Object.entries(inputs)) {
-    // How long it may be was checked when it was read: as text, while its JSON may be a few times as long.
+    // The length of the text was checked when it was read. Its JSON may be a few times as long.
     stored[id] = await within(await storeValue(blobs, orgId, input, ANY_LENGTH));
   }
   return stored;
@@ -195,7 +195,7 @@ function withoutRedacted(
   if (!parsed.ok || parsed.paths.length === 0) return inputs;
   let changed = false;
   const readable = Object.entries(inputs).map(([id, value]): [string, StoredValue] => {
-    // Of a long input only whether a path touches it can be told without loading it; inputs are texts, so that is enough.
+    // A long input is not loaded. Whether a path touches it is known without that, because inputs are texts.
     const before = "v" in value ? value.v : "";
     const after = redact(before, parsed.paths, ["inputs", id]);
     if (after === before) return [id, value];
@@ -205,7 +205,7 @@ function withoutRedacted(
   return changed ? Object.fromEntries(readable) : inputs;
 }
 
-/** The row as it is right after its insertion, without reading it again. */
+/** The row after its insertion, without reading it again. */
 function asRow(run: NewRun): RunRow {
   const now = new Date().toISOString();
   return {

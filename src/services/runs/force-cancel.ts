@@ -13,11 +13,11 @@ export interface ForceCancelDeps {
 }
 
 /**
- * Ends a run and all it has started without asking their workflows: these are terminated, and the records say CANCELLED.
- * What a node does outside may still finish. Runs that have ended meanwhile stay as they are.
+ * Ends a run and its children without asking their workflows: it terminates them, and the records say CANCELLED. A
+ * node's work outside may still finish. Runs that have ended meanwhile stay as they are.
  */
 export async function forceCancel(deps: ForceCancelDeps, orgId: string, runId: string, reason: string): Promise<void> {
-  // Parents first, so that none of them starts another child behind the walk.
+  // Parents first, so that none of them starts another child after its children were listed.
   const waiting = [runId];
   const seen = new Set<string>();
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {

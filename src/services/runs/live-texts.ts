@@ -3,7 +3,7 @@ import { listDeltas } from "../../stores/runs/run-deltas.ts";
 import type { DeltaRow } from "../../stores/runs/run-deltas.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 
-/** The latest text of a node, as far as it is written. */
+/** The latest text of a node, as far as it was written. */
 export interface LiveText {
   readonly attempt: number;
   readonly step: number;
@@ -13,24 +13,24 @@ export interface LiveText {
 /** By path. */
 export type Texts = ReadonlyMap<string, LiveText>;
 
-/** The texts of one run, for one who watches it. */
+/** The texts of one run, for one watcher. */
 export interface RunTexts {
-  /** The texts that this process was notified of. `whole`: all texts that are written. */
+  /** The texts that this process knows of. `whole`: all texts that were written. */
   read(whole: boolean): Promise<Texts>;
   close(): void;
 }
 
-/** The texts that are being written in the runs that somebody watches. All who watch a run share what is read of it. */
+/** The growing texts of watched runs. All watchers of a run share the reads. */
 export interface LiveTexts {
   follow(run: { readonly org_id: string; readonly run_id: string }): RunTexts;
 }
 
 const PAGE = 1000;
-/** Pieces are read again for so long: the transaction of one that has a lower number may commit later (ms). */
+/** How long pieces are read again (ms): the transaction of one with a lower number may commit later. */
 const OVERLAP_MS = 1000;
-/** Hints may be lost: what was read so long ago is read again when somebody asks (ms). */
+/** Notifications may be lost: a read that is older than this is repeated when somebody asks (ms). */
 const STALE_MS = 1500;
-/** Text kept of one run, in characters; the texts that were written to longest ago go first. */
+/** Most characters kept of one run. The text written to longest ago is dropped first. */
 const MAX_CHARS = 4 * 1024 * 1024;
 
 interface Entry {
@@ -39,7 +39,7 @@ interface Entry {
   followers: number;
   /** Pieces up to this number are not read again. */
   settled: number;
-  /** The highest number that was seen, and at that time. */
+  /** The highest number seen, and when. */
   mark: { readonly id: number; readonly at: number };
   readAt: number;
   changed: boolean;
@@ -98,7 +98,7 @@ export function createLiveTexts({ db, feed }: { readonly db: Database; readonly 
       return {
         async read(whole) {
           if (whole) entry.changed = true;
-          // A reading that was under way may have been past what has come since.
+          // A read in progress may have missed the latest pieces.
           do {
             entry.reading ??= read(org_id, run_id, entry).finally(() => {
               entry.reading = undefined;
@@ -122,7 +122,7 @@ function add(texts: Map<string, LiveText>, { path, attempt, step, from_char, tex
   const known = texts.get(path);
   const order = known ? attempt - known.attempt || step - known.step : 1;
   if (order < 0) return;
-  // Where the first pieces are missing, the rest is of no use.
+  // Without its first pieces, the rest of a text is of no use.
   if (order > 0 || !known) {
     if (from_char === 0) put(texts, path, { attempt, step, text });
   } else if (from_char === known.text.length) put(texts, path, { attempt, step, text: known.text + text });

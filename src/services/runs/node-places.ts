@@ -5,26 +5,29 @@ import { isConnectionError } from "../../stores/db.ts";
 import { keepNodePlaces, listNodeQuotas, releaseNodePlace, takeNodePlace } from "../../stores/node-places.ts";
 import type { WantedPlace } from "../../stores/node-places.ts";
 
-/** How long a process goes by what it has read of who has a quota of nodes (ms). */
+/** How long a process uses its cached list of organisations with a quota of nodes (ms). */
 const READ_FOR_MS = 5000;
-/** Longest wait for it: a node does not wait for a database that is gone (ms). */
+/** Longest wait for that read: a node does not wait for a database that is down (ms). */
 const READ_WITHIN_MS = 1000;
-/** A place outlives the last sign of its process by so long: about as long as Temporal waits until it repeats the node. */
+/**
+ * How long a place outlives the last sign of life of its process: about as long as Temporal waits until it retries the
+ * node.
+ */
 const KEPT_SECONDS = 15;
 const KEEP_EVERY_MS = 4000;
-/** How long a node waits for a place before it is handed back, and how often the first in the line looks for one (ms). */
+/** How long a node waits for a place before it is handed back, and how often the first in line tries (ms). */
 const PATIENCE_MS = 1000;
 const LOOK_EVERY_MS = 100;
-/** How many nodes of an organisation wait in a process where there is no place. */
+/** Nodes of an organisation that may wait for a place in one process. */
 const MAX_WAITING = 8;
 
-/** What a place is wanted for. */
+/** What needs a place. */
 export type NodeTask = Omit<WantedPlace, "place_id">;
 
 export interface NodePlaces {
   /** Whether nodes of the organisation need places. */
   needed(orgId: string): Promise<boolean>;
-  /** A place, until the answered function is called; null where there is none within a second. Throws the signal's reason. */
+  /** Returns a function that releases the place; null if there is none within a second. Throws the signal's reason. */
   take(task: NodeTask, signal: AbortSignal): Promise<(() => void) | null>;
   /** How many of its nodes have a place in this process. */
   inUse(orgId: string): number;
@@ -32,11 +35,11 @@ export interface NodePlaces {
 }
 
 interface Waiting {
-  /** Looks at once for a place. */
+  /** Tries again at once. */
   wake(): void;
 }
 
-/** The nodes of an organisation that want a place, in their order: only the first asks for one. */
+/** The nodes of an organisation that wait for a place, in order; only the first tries to get one. */
 interface Line {
   readonly waiting: Waiting[];
   /** Whether the first has found no place. */
@@ -44,8 +47,8 @@ interface Line {
 }
 
 /**
- * Places for nodes of organisations that have a quota of them, over all processes. Others cost nothing but a look, once in five
- * seconds, at who has one.
+ * Places for nodes of organisations that have a quota of them, across all processes. Other organisations only cost a
+ * read every five seconds of who has a quota.
  */
 export function createNodePlaces(db: Database, most: number | undefined): NodePlaces {
   const lines = new Map<string, Line>();
@@ -62,7 +65,7 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
           limited = new Set(ids);
           readUntil = Date.now() + READ_FOR_MS;
         },
-        // What was known last holds on.
+        // The last known list stays in use.
         () => {
           readUntil = Date.now() + READ_WITHIN_MS;
         },
@@ -76,7 +79,7 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
       db.system((connection) => keepNodePlaces(connection, [...held.keys()], KEPT_SECONDS)).catch(() => undefined);
   }, KEEP_EVERY_MS).unref();
 
-  /** Null: there is no place now, or the database cannot say. */
+  /** Null: there is no place now, or the database is down. */
   async function tryTake(task: NodeTask): Promise<(() => void) | null> {
     const place_id = uuidv7();
     const taken = await db

@@ -8,12 +8,12 @@ import { cancelRun } from "./cancel-run.ts";
 /** Runs read at once. */
 const BATCH = 100;
 
-/** How many runs of a project have not ended, as the transaction sees it. */
+/** Counts a project's open runs, as the transaction sees them. */
 export function openRunCount(connection: Db, projectId: string): Promise<number> {
   return countOpenRuns(connection, projectId);
 }
 
-/** Asks all runs of a project that have not ended to stop. */
+/** Asks all open runs of a project to stop. */
 export async function cancelOpenRuns(
   deps: RunControlDeps,
   { orgId, projectId, reason }: { orgId: string; projectId: string; reason: string },

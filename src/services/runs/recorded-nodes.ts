@@ -5,13 +5,13 @@ import type { CheckpointNode } from "../../domain/runs/run.ts";
 import type { Database } from "../../stores/db.ts";
 import { recordedValues } from "../../stores/runs/node-runs.ts";
 
-/** What the record tells of the nodes of a run's top level that have completed: their values, and which way they have chosen. */
+/** The completed top-level nodes in a run's record, with their values and chosen branches. */
 export async function recordedNodes(
   db: Database,
   { org_id, run_id }: { readonly org_id: string; readonly run_id: string },
   plan: Plan,
 ): Promise<Record<string, CheckpointNode>> {
-  // What the record has is masked.
+  // The recorded values are masked.
   if ((plan.settings.redact ?? []).length > 0) return {};
   const nodes = new Map(plan.nodes.map((node) => [node.id, node]));
   const values = await db.org(org_id, (client) => recordedValues(client, run_id));
@@ -24,7 +24,7 @@ export async function recordedNodes(
   );
 }
 
-/** The way that a node has chosen; null where its value does not tell. */
+/** The branch that a node has chosen; null if its value does not tell. */
 function handlesOf(node: PlanNode, value: StoredValue): readonly string[] | null {
   const { type, config, on_error } = node;
   if (nodeHandles(NODE_SPECS[type], config, on_error).every((handle) => handle === "out" || handle === "error"))

@@ -6,14 +6,14 @@ import type { BlobStore } from "../../platform/blobs/blobs.ts";
 /** How much of a longer value the record shows (characters). */
 const PREVIEW_CHARS = 2000;
 
-/** A value as the record shows it; of a long one its beginning, and where the whole of it is. */
+/** A value as the record shows it: a long one by its beginning and a reference to the whole. */
 export interface RecordedValue {
   readonly shown: Json;
   readonly isCut: boolean;
   readonly whole?: BlobRef;
 }
 
-/** The record of a value. What `masked` hides is neither shown nor in the whole; null: it hides nothing. */
+/** Records a value. The parts that `masked` hides are neither in the preview nor in the whole; null hides nothing. */
 export async function recordValue(
   blobs: BlobStore,
   orgId: string,
@@ -33,7 +33,7 @@ export async function recordValue(
   return { shown, isCut: true, ...(whole && { whole }) };
 }
 
-/** A run goes on, and its record is written, while the blob store is away or full: the record then has the beginning only. */
+/** If the blob store is down or full, the run goes on, and the record has only the beginning. */
 async function keep(blobs: BlobStore, orgId: string, text: string): Promise<BlobRef | null> {
   const stored = await storeReference(blobs, orgId, text).catch(() => null);
   return stored && stored.ref;
@@ -41,6 +41,6 @@ async function keep(blobs: BlobStore, orgId: string, text: string): Promise<Blob
 
 function beginningOf(json: Json, text: string): string {
   const preview = (typeof json === "string" ? json : text).slice(0, PREVIEW_CHARS);
-  // Cut between the halves of a pair, a character would be one that Postgres refuses.
+  // Postgres refuses half of a surrogate pair.
   return /[\uD800-\uDBFF]$/.test(preview) ? preview.slice(0, -1) : preview;
 }

@@ -4,8 +4,8 @@ import type { NewRunIdentity, ResumeDeps } from "./resume-run.ts";
 import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
 
 /**
- * Runs the flow of a run once more, with the same inputs, from its beginning. Throws 404 for an unknown version, and 422 for
- * inputs that were not kept or that do not fit that version.
+ * Runs the flow of a run again from its beginning, with the same inputs. Throws 404 for an unknown version, and 422 if
+ * the inputs were not kept or do not fit that version.
  */
 export async function replayRun(
   { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
@@ -14,7 +14,7 @@ export async function replayRun(
   { run_id, repeated, principal, started_by }: NewRunIdentity,
 ): Promise<RunRow> {
   const { org_id, project_id, user_id, metadata, tags, timeout_seconds } = run;
-  // What was redacted is the earlier version's to say.
+  // The earlier version decides what was redacted.
   const before = await flows.get(org_id, project_id, run.flow_version);
   const { version, plan } = wanted === null ? before : await flows.get(org_id, project_id, wanted);
   const given = await earlierInputs(blobs, run, before.plan);

@@ -13,7 +13,7 @@ export async function requireRun(db: Database, orgId: string, runId: string): Pr
   return row;
 }
 
-/** The same for a caller: to a public key a run of a version that was never published does not exist. */
+/** The same for a caller: for a public key, only runs of published versions exist. */
 export async function requireRunFor(
   { db, flows }: { readonly db: Database; readonly flows: FlowCache },
   { org_id, access }: Principal,

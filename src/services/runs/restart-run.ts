@@ -9,13 +9,13 @@ import { startInput } from "./start-inputs.ts";
 import { carry } from "./resume-run.ts";
 import { recordedNodes } from "./recorded-nodes.ts";
 
-/** Nodes under way whose beginnings a workflow is told. */
+/** Most nodes in progress whose start times are handed to the new workflow. */
 const MAX_BEGAN = 1000;
 
-/** Whether what a run was started with is kept whole: without it, it cannot begin again. */
+/** Whether the inputs of a run are kept whole; otherwise it cannot start again. */
 export const keepsInputs = (plan: Plan): boolean => !isRedacted(plan, "inputs");
 
-/** Whether what a run has answered is kept whole. */
+/** Whether the outputs of a run are kept whole. */
 export const keepsOutputs = (plan: Plan): boolean => !isRedacted(plan, "outputs");
 
 function isRedacted({ settings }: Plan, member: "inputs" | "outputs"): boolean {
@@ -23,8 +23,8 @@ function isRedacted({ settings }: Plan, member: "inputs" | "outputs"): boolean {
 }
 
 /**
- * What the workflow of a run starts with that goes on from its record, because its earlier workflow is lost: the same run,
- * with its nodes that have ended, within the time that is left. Answers of people that it has not used yet are sent again.
+ * The input of a new workflow for a run whose earlier one is lost. The run goes on from its record: with its ended
+ * nodes, within the time that is left. Answers that it has not used yet are sent again.
  */
 export async function restartInput(
   { db, blobs, limits }: { readonly db: Database; readonly blobs: BlobStore; readonly limits: RunLimits },
@@ -45,13 +45,13 @@ export async function restartInput(
     limits,
     timeout_seconds: remainingSeconds(run),
     reuse,
-    // Models with tools go on with what they were answered.
+    // Models with tools go on with the answers that they have.
     resumes: { run_id, nodes: plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(reuse, id)) },
     restart: { began: Object.fromEntries(began) },
   };
 }
 
-/** What is left of a run's time; at least a second, in which it ends itself. */
+/** The rest of a run's time, but at least a second, so that it can end properly. */
 function remainingSeconds({ timeout_seconds, started_at }: RunRow): number {
   const passed = started_at === null ? 0 : Math.max(0, Date.now() - Date.parse(started_at));
   return Math.max(1, Math.ceil(timeout_seconds - passed / 1000));

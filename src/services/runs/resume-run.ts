@@ -16,7 +16,7 @@ import { recordedNodes } from "./recorded-nodes.ts";
 import { earlierInputs } from "./earlier-inputs.ts";
 import { outsideOfOthers, ranBy, requireInputs } from "./run-inputs.ts";
 
-/** Values that are taken over travel inline up to this sum (bytes of JSON): a workflow's start has room for 2 MiB in all. */
+/** Reused values travel inline up to this total (bytes of JSON): the input of a workflow has room for 2 MiB. */
 const CARRIED_BYTES = 256 * 1024;
 
 export interface ResumeDeps {
@@ -30,7 +30,7 @@ export interface ResumeDeps {
 export interface ResumeRequest {
   /** "failed", or the id of a node. */
   readonly from: string;
-  /** The member of the request that says so; default `from`. */
+  /** The member of the request that names it; default `from`. */
   readonly place?: string | undefined;
   readonly version?: number | undefined;
   readonly inputs?: Readonly<Record<string, unknown>> | undefined;
@@ -44,8 +44,8 @@ export interface NewRunIdentity {
 }
 
 /**
- * Starts a new run that goes on where a failed or cancelled one stopped, or from a node of one that has ended. Throws 404 for an unknown
- * version, 422 for an unknown node or inputs that do not fit.
+ * Starts a new run that goes on where a failed or cancelled one stopped, or from a node of an ended one. Throws 404
+ * for an unknown version, and 422 for an unknown node or inputs that do not fit.
  */
 export async function resumeRun(
   { db, blobs, flows, runService, maxInputBytes }: ResumeDeps,
@@ -55,7 +55,7 @@ export async function resumeRun(
 ): Promise<RunRow> {
   const { version, plan } = await flows.get(run.org_id, run.project_id, request.version ?? run.flow_version);
   const checkpoint = await finishedNodes({ db, flows }, run);
-  // A node may be called "failed"; then the word means the node no more than it does elsewhere.
+  // Even if a node is called "failed", the word keeps its meaning.
   const from = request.from === "failed" ? ("failed" as const) : { node_id: request.from };
   const reuse = reuseFor({ plan, checkpoint, from, replaced: Object.keys(request.inputs ?? {}) });
   if (!reuse)
@@ -93,7 +93,7 @@ export async function resumeRun(
         ...(from === "failed" ? await whereItStopped(db, run, plan, reuse) : { ...from, path: from.node_id }),
       },
       reuse: await carry(blobs, run.org_id, reuse),
-      // A node that had completed and is run again begins anew.
+      // A completed node that runs again starts anew.
       resumes: {
         run_id: run.run_id,
         nodes: plan.nodes.map(({ id }) => id).filter((id) => !Object.hasOwn(checkpoint, id)),
@@ -104,7 +104,10 @@ export async function resumeRun(
   );
 }
 
-/** What a run had finished, of its top level: the record tells what is not kept, of one that has completed or was lost. */
+/**
+ * The completed top-level nodes of a run. If a run completed or was lost, the record fills in what the checkpoint
+ * lacks.
+ */
 async function finishedNodes(
   { db, flows }: Pick<ResumeDeps, "db" | "flows">,
   run: RunRow,
@@ -115,7 +118,7 @@ async function finishedNodes(
   return { ...(await recordedNodes(db, run, plan)), ...kept };
 }
 
-/** The place where a run failed or was cancelled, or else the first node of the plan that was left to run. */
+/** The place where a run failed or was cancelled, or else the first node of the plan that is not reused. */
 async function whereItStopped(
   db: Database,
   run: RunRow,
@@ -130,7 +133,7 @@ async function whereItStopped(
   return { node_id: path?.split(/[[/]/, 1)[0] ?? null, path };
 }
 
-/** What is taken over, as a workflow can be started with it: beyond a sum, short values too go by reference. */
+/** The reused values as the input of a workflow: beyond a total, even short ones go by reference. */
 export async function carry(
   blobs: BlobStore,
   orgId: string,
@@ -142,7 +145,7 @@ export async function carry(
   return Object.fromEntries(kept);
 }
 
-/** The 409 for a run in a state that has nothing to resume. */
+/** The 409 for a run whose state leaves nothing to resume. */
 export function notResumable(run: RunRow, detail: string): Problem {
   return new Problem("run_not_resumable", detail, { extra: { run_id: run.run_id, state: run.state } });
 }

@@ -8,7 +8,7 @@ import type { QuotaReader } from "../accounts/quotas.ts";
 import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { RanByType } from "../../domain/runs/run.ts";
 
-/** What an additional run is held to. */
+/** The limits for an additional run. */
 export interface RunCaps {
   readonly org_id: string;
   /** How many runs may be under way at once. */
@@ -27,7 +27,7 @@ interface ConcurrencyCap {
   readonly usual?: boolean;
 }
 
-/** The organisation, and the flow whose run is wanted. */
+/** The wanted run's organisation and flow. */
 interface WantedRun {
   readonly org_id: string;
   readonly project_id: string;
@@ -36,7 +36,7 @@ interface WantedRun {
   readonly ran_by_id: string | null;
 }
 
-/** Null where nothing limits a run. */
+/** Null if nothing limits a run. */
 export async function capsOf(
   quotas: QuotaReader,
   { org_id, project_id, plan, ran_by_type, ran_by_id }: WantedRun,
@@ -59,7 +59,7 @@ export async function capsOf(
   return concurrency.length + rates.length === 0 ? null : { org_id, concurrency, rates };
 }
 
-/** The Problem of the first cap that leaves no place, without keeping one. */
+/** The Problem of the first cap without room. Reserves nothing. */
 export async function findFull(db: Db, caps: RunCaps): Promise<Problem | null> {
   for (const cap of caps.concurrency) {
     const live = await countLiveRuns(db, caps.org_id, cap.of, cap.most);
@@ -72,7 +72,10 @@ export async function findFull(db: Db, caps: RunCaps): Promise<Problem | null> {
   return null;
 }
 
-/** Inserts a run unless there is one of its id; throws the Problem of a cap that it would exceed, which takes the row back. */
+/**
+ * Inserts a run unless its id exists. Throws the Problem of a cap that it would exceed, which rolls the insertion
+ * back.
+ */
 export async function insertWithin(db: Db, row: NewRun, caps: RunCaps): Promise<boolean> {
   const { org_id, concurrency, rates } = caps;
   await lockRunCounts(db, org_id);

@@ -15,18 +15,18 @@ export interface RunInputsDeps {
   readonly maxInputBytes: number;
 }
 
-/** Whose run it is, of what flow. */
+/** The owner of the run, and its flow. */
 export interface InputsReader extends Omit<UploadReader, "node_id"> {
   readonly plan: Plan;
-  /** By node id: nodes whose values are taken over, so that what they were given is not read again. */
+  /** The reused nodes by id; their inputs are not read again. */
   readonly reused?: Readonly<Record<string, unknown>>;
 }
 
 type Inputs = Readonly<Record<string, Json>>;
 
 /**
- * The inputs of a run, checked against its flow and against the uploads that whoever asks may see. Throws the 422 with
- * every offending input.
+ * Checks the inputs of a run against its flow and the uploads that the caller may see. Throws the 422 with every
+ * fault.
  */
 export async function requireInputs(
   { db, maxInputBytes }: RunInputsDeps,
@@ -45,7 +45,7 @@ export async function requireInputs(
   return { inputs, ignored };
 }
 
-/** Inputs that name an upload which is not there for this run; one that goes before its node runs is the node's failure. */
+/** Inputs with an upload that this run cannot use. If an upload goes later, its node fails. */
 async function missingUploads(
   db: Database,
   nodes: Plan["nodes"],
@@ -63,12 +63,15 @@ async function missingUploads(
   return missing;
 }
 
-/** Who runs it, as the run's row says it. */
+/** Who runs it, as in the run's row. */
 export function ranBy(principal: Principal): { ran_by_type: RanByType; ran_by_id: string } {
   return { ran_by_type: principal.type, ran_by_id: principal.id };
 }
 
-/** What a run is called that another one is made of: one of a sub-flow, or of an experiment, has nobody any more who waits for it. */
+/**
+ * The type of a run that is made from another one. Nothing waits for a copy of a sub-flow's or an experiment's run, so
+ * it becomes `api`.
+ */
 export function outsideOfOthers(type: RunType): RunType {
   return type === "sub_workflow" || type === "batch" ? "api" : type;
 }

@@ -15,7 +15,7 @@ export interface RunJobDeps {
   readonly db: Database;
   readonly runJobs: RunJobStarter;
   readonly logger: Logger;
-  /** Age without progress from which a run is stuck (ms). */
+  /** Age without progress from which a run counts as stuck (ms). */
   readonly stuckAfterMs: number;
 }
 
@@ -25,8 +25,8 @@ interface Wanted {
 }
 
 /**
- * The runs that an action is done with; null where there can be none. Runs of sub-flows go with the run that has started them,
- * unless the filter names them.
+ * The runs that an action applies to; null if there can be none. Runs of sub-flows are left to their parents, unless
+ * the filter names them.
  */
 function runsOf({ action, filter }: Wanted, stuckAfterMs: number): RunFilter | null {
   const { state: _state, stuck, ...narrow } = filter;
@@ -40,7 +40,7 @@ function runsOf({ action, filter }: Wanted, stuckAfterMs: number): RunFilter | n
   };
 }
 
-/** How many runs an action would be done with now. Throws the 422 of too many. */
+/** How many runs an action would apply to now. Throws the 422 if there are too many. */
 export async function countRunsOf(
   { db, stuckAfterMs }: Pick<RunJobDeps, "db" | "stuckAfterMs">,
   orgId: string,
@@ -57,7 +57,7 @@ function notTooMany(matched: number): number {
   throw invalid(["body", "filter"], `More than ${MAX_JOB_RUNS} runs match: divide them, such as by created_before`);
 }
 
-/** Begins a job, or answers the job that the same request began before. */
+/** Starts a job, or returns the job that the same request started before. */
 export async function createRunJob(
   { db, runJobs, logger, stuckAfterMs }: RunJobDeps,
   request: NewRunJob,
@@ -65,7 +65,7 @@ export async function createRunJob(
   const { org_id, job_id } = request;
   const job = await db.orgTransaction(org_id, async (connection) => {
     const filter = runsOf(request, stuckAfterMs);
-    // What it finds now is what it deals with, whatever comes into such a state later: above all what it makes itself.
+    // The job applies to the runs found now, not to later ones: it would meet the runs that it makes itself.
     if ((await insertRunJob(connection, request)) && filter !== null) {
       const matched = await keepRunsOf(connection, request, filter, MAX_JOB_RUNS + 1);
       await setMatched(connection, job_id, notTooMany(matched));
@@ -73,7 +73,7 @@ export async function createRunJob(
     return findRunJob(connection, job_id);
   });
   if (!job) throw notFound("job");
-  // The row is what counts: a start that is lost is made up for by the sweeper.
+  // The row decides: the sweeper makes up for a lost start.
   await runJobs
     .start({ org_id, job_id })
     .catch((err: unknown) => logger.warn({ err, org_id, job_id }, "job not started; the sweeper will"));
@@ -87,7 +87,7 @@ export async function requireRunJob(db: Database, orgId: string, jobId: string):
   return job;
 }
 
-/** Has a job stop before its next runs. Throws the 409 of one that has ended otherwise. */
+/** Stops a job before its next runs. Throws the 409 of a job that has ended otherwise. */
 export async function abortRunJob(db: Database, orgId: string, jobId: string): Promise<RunJobRow> {
   await requireRunJob(db, orgId, jobId);
   await db.org(orgId, (connection) => askToAbort(connection, jobId));
@@ -100,7 +100,7 @@ export async function abortRunJob(db: Database, orgId: string, jobId: string): P
 const AGAIN_AFTER_MS = 10_000;
 const BATCH = 100;
 
-/** Starts again the jobs that a dead process left; where they are under way, that does nothing. */
+/** Restarts jobs that a dead process left behind. It does nothing to those in progress. */
 export function startRunJobSweeper(
   { db, runJobs }: Pick<RunJobDeps, "db" | "runJobs">,
   intervalMs: number,

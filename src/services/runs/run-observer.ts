@@ -6,16 +6,16 @@ import type { RunWriteResult } from "../../stores/runs/run-record.ts";
 import { NO_TRACES } from "./run-traces.ts";
 import type { RunTraces } from "./run-traces.ts";
 
-/** What metrics and logs learn of the runs' records. */
+/** Derives metrics and logs from the writes of runs' records. */
 export interface RunObserver {
-  /** Call it after each write of a run's record has been committed. Counts only what that very write changed. */
+  /** Call it after each committed write of a run's record. Counts only what that very write changed. */
   recorded(update: RunUpdate, result: RunWriteResult): void;
 }
 
 /**
- * Counts and logs the transitions of runs and nodes where they are recorded. Every process counts what it has written, and
- * nothing is counted twice: a repeated write changes nothing, and says so. Messages of errors stay in the record: guards and
- * templates quote what they were given.
+ * Counts and logs the transitions of runs and nodes as they are recorded. Each process counts its own writes. A
+ * repeated write changes nothing and reports no change, so nothing is counted twice. Error messages stay out of logs:
+ * guards and templates quote their inputs.
  */
 export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunTraces = NO_TRACES): RunObserver {
   return {
@@ -24,7 +24,7 @@ export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunT
       const trace_id = traces.idOf(update.run_id);
       const run = { run_id: update.run_id, org_id: update.org_id, project_id, ...(trace_id && { trace_id }) };
       traces.recorded(update, result);
-      // A run that ended before its workflow began has not started.
+      // A run that ended before its workflow started does not count as started.
       if (old_state === "PENDING" && state !== "PENDING" && update.temporal_run_id !== "") metrics.runStarted();
       if (changed_nodes.length > 0) {
         const changed = new Set(changed_nodes);
@@ -37,7 +37,7 @@ export function createRunObserver(metrics: Metrics, logger: Logger, traces: RunT
         {
           ...run,
           state,
-          // Who cancels a run says why in words of their own.
+          // The reason of a cancellation is free text by its user.
           reason: error?.code ?? (state === "CANCELLED" ? undefined : state_reason),
           ms: Math.round(result.latency_ms),
         },

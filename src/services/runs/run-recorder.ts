@@ -34,13 +34,13 @@ import type { RunTraces } from "./run-traces.ts";
 import { shareWrites } from "../shared-writes.ts";
 
 export interface RunRecorder {
-  /** Writes a report; resolves with the state the run is in then. Rejects while the database is not there. */
+  /** Writes a report; resolves with the run's state afterwards. Rejects while the database is down. */
   record(report: RunReport): Promise<RunState>;
-  /** What is recorded of a node: how it ended, or how many attempts have failed. */
+  /** What the record has of a node: its end, or how many attempts have failed. */
   earlier(run: RunIdentity, path: string): Promise<EarlierNode | null>;
 }
 
-/** The value of a node that COMPLETED is known only where the record has it neither shortened nor masked. */
+/** The value of a COMPLETED node is known only if the record has it whole and unmasked. */
 export type EarlierNode =
   | { readonly state: "COMPLETED"; readonly attempts: number; readonly value: StoredValue }
   | { readonly state: "FAILED"; readonly attempts: number; readonly error: RunError }
@@ -51,13 +51,13 @@ export interface RunRecorderDeps {
   readonly blobs: BlobStore;
   readonly feed: RunFeed;
   readonly plans: PlanCache;
-  /** When the reconciler looks at a run that has not moved since (ms). */
+  /** When the reconciler looks at a run without progress (ms). */
   readonly checkAfterMs: number;
   readonly observer: RunObserver;
   readonly traces: RunTraces;
 }
 
-/** The one way into a run's record: what is redacted by the flow or secret by its look never gets there. */
+/** The only writer of runs' records: it removes what the flow redacts and what looks like a secret. */
 export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
   const { db, blobs, feed, plans, observer, traces, checkAfterMs } = deps;
   const recordNodes = shareWrites((reports: readonly RunReport[]) => write(joined(reports)), isConnectionError);
@@ -68,7 +68,7 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
     const update = await toUpdate(report, plan, blobs);
     const events = withoutRepetitions(report.nodes.flatMap(nodeEvents));
     const { org_id, run_id } = report.run;
-    // Before the record says that they have ended.
+    // Before the record says that the nodes have ended.
     await keepFlowOutputs({ db, blobs }, report.run, latest(report.nodes), plan.redact.length > 0);
     if (report.run.restarted === true) await reopen(db, report);
     const result = await db.org(org_id, (connection) => recordRun(connection, update, events, checkAfterMs));
@@ -88,7 +88,7 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
       if (!node) return null;
       const { state, attempts, error } = node;
       if (state === "FAILED" && error) return { state, attempts, error };
-      // Without an error, the attempt was under way.
+      // Without an error, the attempt was still running.
       if (state === "RETRYING") return { state, attempts: error ? attempts : attempts - 1 };
       if (state !== "COMPLETED" || (await plans.get(run)).redact.length > 0) return null;
       const whole = node.long_values?.output;
@@ -98,12 +98,12 @@ export function createRunRecorder(deps: RunRecorderDeps): RunRecorder {
   };
 }
 
-/** Whether a report has nothing but nodes and progress: such reports of a run can be one. */
+/** Whether a report has only nodes and progress: such reports of a run can be joined. */
 function hasNodesOnly({ run: _run, progress: _progress, nodes: _nodes, ...more }: RunReport): boolean {
   return Object.values(more).every((value) => value === undefined);
 }
 
-/** Reports of one run in one, in their order. */
+/** Joins reports of one run, in their order. */
 function joined(reports: readonly RunReport[]): RunReport {
   const [first, ...others] = reports;
   if (!first) throw new Error("there is no report");
@@ -145,12 +145,12 @@ async function toUpdate(report: RunReport, plan: LoadedPlan, blobs: BlobStore): 
   };
 }
 
-/** The data of a pause, as people who decide see it. */
+/** The data of a pause, as the people who decide see it. */
 function withoutSecrets(pause: PauseOpening, paths: readonly RedactPath[]): PauseOpening {
   return { ...pause, data: redact(pause.data, paths, ["nodes", pause.node_id, "inputs", "data"]) };
 }
 
-/** An answer is kept whole until its run has it: a lost answer is sent again. */
+/** An answer is kept whole until its run has it, because a lost answer is sent again. */
 async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths: readonly RedactPath[]): Promise<void> {
   for (const { pause_id, node_id, resolution } of await listPauses(db, run.run_id)) {
     if (!resolution || !pauses_taken.includes(pause_id)) continue;
@@ -159,7 +159,7 @@ async function maskAnswers(db: Db, { run, pauses_taken = [] }: RunReport, paths:
   }
 }
 
-/** Where slices of the run's lost workflow were cancelled, this report is of what takes their place. */
+/** If the run's lost workflow left cancelled slices, this report is from the ones that replace them. */
 async function reopen(db: Database, { run, nodes, pauses_opened = [] }: RunReport): Promise<void> {
   const reported = nodes.flatMap(({ path, state }) => (state === "CANCELLED" ? [] : [path]));
   const paths = [...reported, ...pauses_opened.map(({ path }) => path)];
@@ -167,7 +167,7 @@ async function reopen(db: Database, { run, nodes, pauses_opened = [] }: RunRepor
     await db.org(run.org_id, (connection) => forgetCancelled(connection, run.run_id, paths, run.started_at));
 }
 
-/** One report of each node, since one statement cannot write a row twice: its end if reported, else the last report. */
+/** One report for each node, since one statement cannot write a row twice: the report of its end, else the last one. */
 function latest(reports: readonly NodeReport[]): NodeReport[] {
   const byPath = new Map<string, NodeReport>();
   for (const report of reports) {
@@ -178,8 +178,8 @@ function latest(reports: readonly NodeReport[]): NodeReport[] {
 }
 
 /**
- * Events without repetitions, and nothing of a node after its end: an attempt whose worker was thought dead may report
- * beside the one that took its place. Of what earlier writes recorded, the statement itself takes care.
+ * Events without repetitions, and none of a node after its end: an attempt whose worker was thought dead may report
+ * beside its replacement. The SQL statement skips events that earlier writes recorded.
  */
 function withoutRepetitions(events: readonly RunEventDraft[]): RunEventDraft[] {
   const ended = new Set<unknown>();
@@ -225,7 +225,7 @@ async function toRecord(
   };
 }
 
-/** They are a part of the node's value, under its member `citations`. */
+/** Citations are part of the node's value, as its member `citations`. */
 function maskedCitations(citations: readonly Json[], nodeId: string, paths: readonly RedactPath[]): readonly Json[] {
   if (paths.length === 0) return citations;
   const output = redact({ citations: [...citations] }, paths, ["nodes", nodeId, "output"]);
@@ -244,14 +244,14 @@ async function redactOutputs(
       if (paths.length === 0) return [id, value];
       const json = await loadValue(blobs, value);
       const kept = redact(json, paths, ["outputs", id]);
-      // No longer than what it was made of, which may be an input: those are measured as text.
+      // Any length: it is no longer than its source, which may be an input, and inputs are measured as text.
       return [id, kept === json ? value : await storeValue(blobs, orgId, kept, ANY_LENGTH)];
     }),
   );
   return Object.fromEntries(masked);
 }
 
-/** Nodes of whose value a part must not be stored are left out: a run that resumes executes them again. */
+/** Leaves out nodes whose value has a redacted part: a run that resumes executes them again. */
 async function withoutRedacted(
   nodes: Readonly<Record<string, CheckpointNode>>,
   { redact: paths }: LoadedPlan,
@@ -295,7 +295,7 @@ function nodeEvents(node: NodeReport): RunEventDraft[] {
       ];
     default:
       return [
-        // A node that was skipped or taken over from another run has not started here.
+        // A node that was skipped or reused from another run has not started here.
         ...(announced || attempts > 1 || started_at === null ? [] : [withState(started, "RUNNING")]),
         {
           type: "node.finished",

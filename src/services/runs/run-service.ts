@@ -19,24 +19,24 @@ import { cancelledEnd, settleRun } from "./settle-run.ts";
 import { createStartQueue } from "./start-queue.ts";
 import type { RunWaiter } from "./run-waiter.ts";
 
-/** A run carries up to 256 KiB of inputs in its row; a statement with so many of them is bounded all the same. */
+/** A run's row holds up to 256 KiB of inputs; this bounds a statement of such rows. */
 const MAX_INSERTED_TOGETHER = 50;
 
-/** What all operations on runs share. */
+/** What all operations on runs need. */
 export interface RunService {
   /**
-   * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) a run that is there already is
-   * answered as it is, whatever the limits say by now. With `asynchronous` its workflow is queued, and too many that come at
-   * once are refused with Problem `too_many_new_runs`; otherwise it starts at once.
+   * Creates a run and starts it. With `repeated` (the same Idempotency-Key again) it returns an existing run, whatever
+   * the limits say by now. With `asynchronous` it queues the workflow, and Problem `too_many_new_runs` refuses runs
+   * beyond the queue's limit; otherwise it starts at once.
    */
   create(
     request: RunRequest,
     options: { readonly repeated: boolean; readonly asynchronous?: boolean },
   ): Promise<RunRow>;
   /**
-   * The run once it is terminal or paused, or as it is when the time is up. Throws a Problem when the client has gone:
-   * nobody reads the answer, and none is to be kept for its Idempotency-Key. `justStarted` saves a look at a run that this
-   * very request has started.
+   * The run once it is terminal or paused, or its state at the timeout. Throws a Problem if the client has gone:
+   * nobody reads the answer, so none may be stored for its Idempotency-Key. `justStarted` saves a query for a run that
+   * this request has just started.
    */
   settled(
     run: Pick<RunRow, "org_id" | "run_id">,
@@ -46,9 +46,9 @@ export interface RunService {
   ): Promise<RunRow>;
   readonly waiter: RunWaiter;
   readonly texts: LiveTexts;
-  /** Answers all who wait, so that the process can stop. */
+  /** Answers all waiting requests, so that the process can stop. */
   drain(): void;
-  /** Ends with the starts that are under way; the sweeper makes the others. */
+  /** Finishes the starts in progress and ends; the sweeper starts the rest. */
   close(): Promise<void>;
 }
 
@@ -113,7 +113,10 @@ export function createRunService({
   };
 }
 
-/** Inserts runs of an organisation that come at the same time with one statement, one statement after the other: a burst then leaves the pool's other connections to the others. */
+/**
+ * Inserts concurrent runs of an organisation in one statement, one statement at a time: a burst then leaves the pool's
+ * other connections to others.
+ */
 function createSharedInsert(db: Database): (row: NewRun) => Promise<boolean> {
   const share = shareWrites(
     (rows: readonly NewRun[]) => db.org(rows[0]?.org_id ?? "", (connection) => insertRuns(connection, rows)),

@@ -23,19 +23,21 @@ interface RunTrace {
   readonly linked_run_id: string | null;
 }
 
-/** An attempt of a node, or one of its parts. */
+/** An attempt of a node or of one of its parts. */
 export interface TracedAttempt extends RunOf {
   readonly path: string;
   readonly node_id: string;
   readonly type: string;
   readonly attempt: number;
-  /** Whether its flow redacts something: of such flows no content is exported. */
+  /** Whether its flow redacts anything; then no content is exported. */
   readonly redacts: boolean;
 }
 
-/** What traces know of runs. Spans of runs and nodes are made where their ends are recorded, those of attempts where they are made. */
+/**
+ * The traces of runs. Spans of runs and nodes are made when their ends are recorded, spans of attempts as these run.
+ */
 export interface RunTraces {
-  /** Has the trace of a run at hand, for `idOf`. */
+  /** Loads the trace of a run for `idOf`. */
   load(run: RunOf): Promise<void>;
   /** The trace of a run that has been loaded. */
   idOf(runId: string): string | undefined;
@@ -43,13 +45,13 @@ export interface RunTraces {
   attempt<T>(attempt: TracedAttempt, work: () => Promise<T>, failed: (result: T) => string | undefined): Promise<T>;
   /** Does some work for a run within the span of its node at `path`, or else of the run itself. */
   within<T>(run: RunOf, path: string | null, work: () => Promise<T>): Promise<T>;
-  /** Makes the spans of what a write has ended. */
+  /** Makes the spans of everything that a write has ended. */
   recorded(update: RunUpdate, result: RunWriteResult): void;
-  /** Resolves once the spans of all writes so far are made. */
+  /** Resolves once the spans of all writes so far exist. */
   settled(): Promise<void>;
 }
 
-/** Where no traces are exported. */
+/** For processes that export no traces. */
 export const NO_TRACES: RunTraces = {
   load: async () => undefined,
   idOf: () => undefined,
@@ -59,7 +61,10 @@ export const NO_TRACES: RunTraces = {
   settled: async () => undefined,
 };
 
-/** Which trace a new run belongs to, that of the span which starts it, and which run it repeats; undefined where both follow from the run. */
+/**
+ * The trace of a new run (that of the span which starts it) and the run that it repeats. Undefined if the run alone
+ * determines both.
+ */
 export function traceOfNew(linked_run_id: string | null = null): RunTraceRow | undefined {
   const span = currentSpan();
   if (span === undefined && linked_run_id === null) return undefined;
@@ -94,7 +99,7 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
     return { trace_id, parent_id: null, sampled: isSampled(trace_id, tracer.ratio), linked_run_id: null };
   }
 
-  /** A trace is worth no failure of a run: without the database it is the run's own. */
+  /** No trace is worth failing a run: without the database the run gets its own trace. */
   const traceOrOwn = (run: RunOf): Promise<RunTrace> => traceOf(run).catch(() => ownTrace(run.run_id));
 
   async function makeSpans(
@@ -154,13 +159,13 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
     });
   }
 
-  /** A node that was tried again began with its first attempt. */
+  /** A retried node began with its first attempt. */
   async function firstStart({ org_id, run_id }: RunOf, node: NodeRecord, started: string): Promise<string> {
     if (node.attempts < 2) return started;
     return (await db.org(org_id, (connection) => getNodeRun(connection, run_id, node.path)))?.started_at ?? started;
   }
 
-  /** A node in the words of the conventions for generative AI, where they have one for it. */
+  /** A node in the terms of the conventions for generative AI, if they have any. */
   async function described({ org_id, run_id }: RunOf, node: NodeRecord) {
     const { node_id, type, path } = node;
     const named = (operation: string, subject: string, more: Readonly<Record<string, string>> = {}) => ({
@@ -220,7 +225,7 @@ export function createRunTraces(db: Database, tracer: Tracer): RunTraces {
   };
 }
 
-/** The span around a node: that of the map or the model it is a part of, or else of its run. */
+/** The parent span of a node: the map or model it is part of, or else its run. */
 function parentSpan(runId: string, path: string): string {
   const end = path.lastIndexOf("/");
   return end === -1 ? spanIdOf(runId) : spanIdOf(runId, path.slice(0, end).replace(/\[\d+\]$/, ""));

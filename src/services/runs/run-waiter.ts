@@ -4,19 +4,19 @@ import type { RunFeed, RunListener } from "../../stores/runs/run-feed.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import { runPositions } from "../../stores/runs/run-reads.ts";
 
-/** How often the waiter polls: the feed may lose notifications. */
+/** How often the waiter polls, in case the feed loses notifications. */
 const LOOK_MS = 2000;
 
 export interface WatchOptions {
-  /** Ends the wait, and only the wait: the run goes on. */
+  /** Ends only the wait: the run goes on. */
   readonly signal: AbortSignal;
-  /** What is waited for is the run's end or pause: in between, nobody has to ask. */
+  /** Wakes only for the run's end or pause. */
   readonly untilSettled?: boolean;
-  /** Wakes also when there is only more of a text that a model writes. */
+  /** Also wakes when a model has only written more text. */
   readonly texts?: boolean;
   /**
-   * The caller knows that there is nothing to be told yet (it has just started the run), so the first question waits for a
-   * change: one query less on the busiest path. A change that was missed is found by the regular look.
+   * The caller has just started the run, so the first question waits for a change: one query less on the busiest path.
+   * The regular poll finds a change that was missed.
    */
   readonly justStarted?: boolean;
 }
@@ -26,37 +26,37 @@ export interface WaitOptions extends WatchOptions {
 }
 
 /**
- * Asks for something of a run's record. Where this process has just written the change, it gets the row as it is since;
- * `textOnly`: the record itself has not changed since the last question.
+ * Reads something of a run's record. If this process wrote the change, it gets the new row. `textOnly`: the record has
+ * not changed since the last question.
  */
 export type Question<T> = (written: RunRow | undefined, textOnly: boolean) => Promise<T | null>;
 
-/** One who asks again and again. */
+/** A watcher that asks repeatedly. */
 export interface RunWatch {
-  /** As `RunWaiter.until`; later calls ask only after changes since the last question. */
+  /** As `RunWaiter.until`; later calls only ask after changes since the last question. */
   until<T>(read: Question<T>, timeoutMs: number): Promise<T | null>;
-  /** Has the next call of `until` ask at once. */
+  /** Makes the next call of `until` ask at once. */
   again(): void;
   close(): void;
 }
 
-/** Waits for something to be true of a run's record. */
+/** Waits until something is true of a run's record. */
 export interface RunWaiter {
   /**
-   * Asks `read` at once and after each change of the run until it answers something; null when the time is up.
-   * Changes that come while `read` is under way are one more question, however many they are. Rejects with the
-   * signal's reason when the client has gone, and with the database's error when it was away to the very end.
+   * Calls `read` at once and after each change of the run until it returns something; null on timeout. Changes during
+   * a call of `read` cause one more call, however many they are. Rejects with the signal's reason if the client has
+   * gone, and with the database's error if it was down to the very end.
    */
   until<T>(runId: string, read: Question<T>, options: WaitOptions): Promise<T | null>;
   watch(runId: string, options: WatchOptions): RunWatch;
-  /** Ends every wait as if its time were up, now and from now on: the process is about to stop. */
+  /** Ends every wait as if it timed out, now and from now on: the process is about to stop. */
   close(): void;
   readonly closed: boolean;
 }
 
 /** One who waits. */
 interface Waiting {
-  /** Where the run stood when somebody last looked. */
+  /** The state of a run when somebody last looked. */
   seen: string | null;
   readonly texts: boolean;
   readonly wake: () => void;
@@ -73,7 +73,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
   let looking = false;
   let closed = false;
 
-  // One query for all who wait, instead of one each: a thousand long polls are then a thousand keys, not queries.
+  // One query for all waiters instead of one each: a thousand long polls are a thousand keys, not queries.
   async function look(): Promise<void> {
     if (looking || waiting.size === 0) return;
     looking = true;
@@ -87,7 +87,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
         }
       }
     } catch {
-      // The database is away. All ask again, and find out for themselves.
+      // The database is down. All waiters ask again and find out for themselves.
       for (const group of waiting.values()) for (const each of group) each.wake();
     } finally {
       looking = false;
@@ -127,7 +127,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
       me.wake();
       textOnly = isTextOnly;
     };
-    // Watching begins before the first question: a change in between is not lost.
+    // Watches before the first question, so that no change in between is lost.
     const own = justStarted && untilSettled;
     const unwatch = feed.watch(runId, onChange, own);
     const group = waiting.get(runId) ?? new Set();
@@ -187,7 +187,7 @@ export function createRunWaiter({ db, feed, lookMs = LOOK_MS }: RunWaiterDeps): 
   };
 }
 
-/** A database that restarts does not end a wait; one that is still away at its end does. */
+/** A restart of the database does not end a wait; a database that is down at the deadline does. */
 async function ask<T>(
   read: () => Promise<T | null>,
   deadline: number,

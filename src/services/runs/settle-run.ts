@@ -9,14 +9,14 @@ import { getRun } from "../../stores/runs/runs.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 
-/** How a run ends that cannot say so itself. */
+/** The end of a run that cannot report it. */
 export interface RunEnd {
   readonly state: Exclude<TerminalState, "COMPLETED">;
   readonly reason: string;
   readonly error: RunError | null;
 }
 
-/** How a run ends whose cancellation was asked for, for this reason or none. */
+/** The end of a run whose cancellation was requested, with the reason if any. */
 export const cancelledEnd = (reason: string | null): RunEnd => ({
   state: "CANCELLED",
   reason: reason ?? "cancelled",
@@ -24,8 +24,8 @@ export const cancelledEnd = (reason: string | null): RunEnd => ({
 });
 
 /**
- * Ends the record of a run whose workflow will not: its nodes that had not ended are CANCELLED. `end` is asked once the row
- * is locked. A run that has ended meanwhile stays as it is; then false.
+ * Ends the record of a run whose workflow will not; its open nodes become CANCELLED. Calls `end` once the row is
+ * locked. False if the run has ended meanwhile; then it stays as it is.
  */
 export async function settleRun(
   { db, feed, observer }: { readonly db: Database; readonly feed: RunFeed; readonly observer: RunObserver },

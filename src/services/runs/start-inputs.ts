@@ -17,17 +17,17 @@ export type StartableRun = Pick<
 >;
 
 /**
- * What a row keeps for the start of its run, and for no reader: inputs that its flow redacts. They are encrypted by the same
- * keys as what Temporal keeps.
+ * The inputs that a flow redacts: the row keeps them only to start the run, never for readers. They are encrypted by
+ * the same keys as Temporal's payloads.
  */
 export interface StartInputs {
-  /** The row as it is stored. */
+  /** Returns the row as it is stored. */
   seal(row: NewRun): Promise<NewRun>;
-  /** What the workflow of a stored row starts with. Throws PayloadUnreadable. */
+  /** The input of a stored row's workflow. Throws PayloadUnreadable. */
   open(row: StartableRun): Promise<Omit<RunInput, "plan">>;
 }
 
-/** `seals` false: what is sealed stays readable, and new rows are not: for the first step of an upgrade. */
+/** `seals` false, for the first step of an upgrade: it reads sealed rows but does not seal new ones. */
 export function createStartInputs(cipher: PayloadCipher, { seals }: { readonly seals: boolean }): StartInputs {
   return {
     async seal(row) {
@@ -47,12 +47,12 @@ export function createStartInputs(cipher: PayloadCipher, { seals }: { readonly s
   };
 }
 
-/** Where it belongs: in the row of another run it cannot be opened. */
+/** Binds it to its row: it cannot be opened in another run's. */
 function placeOf({ run_id }: Pick<NewRun, "run_id">): string {
   return `runs/${run_id}/start_input`;
 }
 
-/** Blobs are kept for as long as a row names them in clear text. */
+/** In clear text, because a blob is kept as long as a row names it. */
 function referencesIn(inputs: Readonly<Record<string, StoredValue>>): Readonly<Record<string, StoredValue>> {
   return Object.fromEntries(Object.entries(inputs).filter(([, value]) => "ref" in value));
 }
@@ -67,7 +67,7 @@ export function startInput(row: StartableRun): Omit<RunInput, "plan"> {
     flow_version: row.flow_version,
     user_id: row.user_id,
     metadata: row.metadata,
-    // Where the row's own are redacted, it keeps the others until the run has started.
+    // If the row's inputs are redacted, it keeps the original ones until the run has started.
     inputs: inputs ?? row.inputs,
     timeout_seconds: row.timeout_seconds,
     limits: limits ?? { max_iterations: 10_000 },

@@ -1,23 +1,23 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Starts side by side at most. */
+/** Most concurrent starts. */
 const MAX_WINDOW = 16;
-/** At the slowest, three times as long is rested as a start takes. */
+/** At the slowest, it rests three times as long as a start takes. */
 const MIN_WINDOW = 0.25;
-/** Calls that take this many times as long as undisturbed ones are a sign that there is too much under way. */
+/** Calls that take this many times as long as undisturbed ones show that too much is in flight. */
 const TOLERANCE = 3;
-/** Tolerance of a call (ms): on a quiet machine smaller differences are noise. */
+/** Tolerance of a call (ms): smaller differences are noise on a quiet machine. */
 const SLACK_MS = 5;
-/** How fast the measure of an undisturbed call follows a Temporal that has become slower, a call. */
+/** Factor a call by which the measure of an undisturbed call grows, to follow a Temporal that has become slower. */
 const DRIFT = 1.0005;
 
-/** How many calls go side by side, and how long is rested between them, by how long they take. */
+/** Decides by how long calls take how many of them run at once, and how long to rest between them. */
 export interface Pace {
-  /** How many calls to make next, side by side. */
+  /** How many calls to make next, concurrently. */
   batch(): number;
   /** Notes how long a call took (ms). */
   note(ms: number): void;
-  /** Waits before the next batch where even one call at a time is too much. */
+  /** Waits before the next batch if even one call at a time is too much. */
   rest(): Promise<void>;
 }
 

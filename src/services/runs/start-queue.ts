@@ -10,28 +10,28 @@ import type { RunStarter } from "../../temporal/runs.ts";
 import type { StartInputs } from "./start-inputs.ts";
 import { createPace } from "./start-pace.ts";
 
-/** Runs accepted or queued at most; of one organisation alone half as many. */
+/** Most runs accepted or queued; one organisation may have half of them. */
 const MAX_QUEUED = 20_000;
 /**
- * Runs accepted at once: enough that the database always has a statement to execute, and so few that a synchronous call finds
- * the process and its connections free. Measured by bench/burst-bench.ts.
+ * Runs accepted at once: enough to keep the database busy, and so few that a synchronous call finds the process and
+ * its connections free. Measured by bench/burst-bench.ts.
  */
 const ACCEPTED_AT_ONCE = 2;
 /** How long a request may wait to be accepted (ms). */
 const ACCEPT_WITHIN_MS = 1000;
 /**
- * How long the next starts wait for the requests that have not been accepted (ms): a start costs as much as several
- * acceptances, and while runs arrive, it is what synchronous calls wait for. Measured by bench/burst-bench.ts.
+ * How long the next starts wait for requests that are not accepted yet (ms). A start costs as much as several
+ * acceptances, and synchronous calls wait for it while runs arrive. Measured by bench/burst-bench.ts.
  */
 const YIELD_MS = 500;
-/** How long the sweeper leaves a run in the line alone (ms): after that, this process is taken for dead. */
+/** How long the sweeper leaves a queued run alone (ms). After that it takes this process for dead. */
 const HOLD_MS = 15_000;
 /** How often the holds are renewed (ms); the sweeper leaves a new run alone for 5 s. */
 const RENEW_MS = 3000;
-/** Before the next try when the database does not answer (ms). */
+/** Wait before a retry if the database does not answer (ms). */
 const AGAIN_MS = 500;
 
-/** A run whose row is there, and whose workflow is to be started. */
+/** A run with a row, whose workflow is not started yet. */
 export interface QueuedRun {
   readonly run_id: string;
   readonly org_id: string;
@@ -40,13 +40,13 @@ export interface QueuedRun {
 
 export interface StartQueue {
   /**
-   * Accepts a run that nobody waits for: `insert` makes its row, and what it gives to `add` is queued for its start. Throws
-   * Problem `too_many_new_runs`.
+   * Accepts a run that nobody waits for: `insert` makes its row, and `add` queues it for its start. Throws Problem
+   * `too_many_new_runs`.
    */
   accept<T>(orgId: string, insert: (add: (run: QueuedRun) => void) => Promise<T>): Promise<T>;
   /** How many runs are being accepted or wait for their start. */
   size(): number;
-  /** Ends with the starts under way. The sweeper starts what is left. */
+  /** Finishes the starts in progress. The sweeper starts the rest. */
   close(): Promise<void>;
 }
 
@@ -54,9 +54,9 @@ export interface StartQueueDeps {
   readonly db: Database;
   readonly startInputs: StartInputs;
   readonly starter: RunStarter;
-  /** Called when a run could not be started, which is the sweeper's to do then, and when the line could not be read. */
+  /** Called when a run could not be started (the sweeper will start it), and when the queue could not be read. */
   readonly onError: (error: unknown, runId: string | null) => void;
-  /** Called for a run that was cancelled while it waited for its start: no workflow will end it. */
+  /** Called for a run that was cancelled in the queue: no workflow will end it. */
   readonly onCancelled: (run: RunRow) => Promise<void>;
   readonly maxQueued?: number;
   readonly acceptedAtOnce?: number;
@@ -66,14 +66,14 @@ export interface StartQueueDeps {
 
 interface Entry extends QueuedRun {
   heldUntil: number;
-  /** Gives its place to another. */
+  /** Frees its place in the queue. */
   readonly leave: () => void;
 }
 
 /**
- * Starts asynchronous runs as fast as Temporal takes them without slowing down synchronous ones: round robin by
- * organisation, first in first out within one. The run's row counts: the queues hold ids only, and a cancelled run is not
- * started.
+ * Starts asynchronous runs as fast as Temporal accepts them without slowing synchronous ones: round robin by
+ * organisation, first in first out within one. The run's row decides: the queues hold only ids, and a cancelled run is
+ * not started.
  */
 export function createStartQueue({
   db,
@@ -92,7 +92,7 @@ export function createStartQueue({
   const acceptance = createLimit(acceptedAtOnce, acceptWithinMs);
   const pace = createPace();
   let accepting = 0;
-  /** Called when no request waits any more. */
+  /** Called when no more requests wait. */
   let whenNoneWaits = (): void => undefined;
   let serving: Promise<void> | undefined;
   let renewal: NodeJS.Timeout | undefined;
@@ -129,7 +129,7 @@ export function createStartQueue({
     return roundRobin(first, ({ org_id }) => org_id).slice(0, size);
   }
 
-  /** It has been started: the next organisation follows. */
+  /** Removes a started run from its line, and moves the line behind the other organisations'. */
   function take(entry: Entry): void {
     const { org_id } = entry;
     const line = lines.get(org_id) ?? [];
@@ -182,7 +182,7 @@ export function createStartQueue({
       if (leave === null) throw tooManyNew();
       let queued = false;
       const add = (run: QueuedRun): void => {
-        // The sweeper starts it where this process is about to stop.
+        // If this process is about to stop, the sweeper starts the run.
         if (closed) return;
         queued = true;
         enter(run, leave);

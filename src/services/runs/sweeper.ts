@@ -38,19 +38,19 @@ export interface SweeperDeps {
     error?: unknown,
   ) => void;
   readonly intervalMs: number;
-  /** Age from which a run that nobody moved is compared with Temporal's own view (ms). */
+  /** Age without progress from which a run is compared with Temporal's own view (ms). */
   readonly stuckAfterMs: number;
-  /** Tasks of a run's workflow that time out in a row before the run is ended. */
+  /** Timeouts in a row of a run's workflow tasks before the run is ended. */
   readonly stuckAttempts: number;
 }
 
 const BATCH = 100;
-/** A signal that a living workflow has not taken after this time was lost (ms). */
+/** A signal that a living workflow has not taken by then was lost (ms). */
 const SIGNAL_AGAIN_MS = 5000;
 
 /**
- * Looks after what a dead process left behind: starts runs whose workflow was never started, repeats signals that were
- * lost, and settles runs whose workflow has ended without a word or does not get on. Any number may run: rows are taken with SKIP LOCKED.
+ * Looks after what dead processes left behind: starts runs whose workflow was never started, repeats lost signals, and
+ * settles runs whose workflow has ended silently or is stuck. Any number may run: rows are taken with SKIP LOCKED.
  */
 export function startSweeper(deps: SweeperDeps): Periodic {
   return periodically(
@@ -60,12 +60,12 @@ export function startSweeper(deps: SweeperDeps): Periodic {
   );
 }
 
-/** How long a process puts off its first poll for steps of runs (ms). */
+/** Longest delay of a process's first poll for steps of runs (ms). */
 const FIRST_LOOK_MS = 10_000;
 
 /**
- * Looks once at the runs that are due. A process does so before it takes any step of a run: one whose steps end every
- * process that takes them is found by a process that has not taken one yet. Never rejects.
+ * Checks the due runs once, before the process polls for steps of runs. A run whose steps crash every process that
+ * takes them is thus found by one that has not taken any yet. Never rejects.
  */
 export async function sweepBeforePolling(deps: SweeperDeps): Promise<void> {
   const until = Date.now() + FIRST_LOOK_MS;
@@ -79,7 +79,7 @@ async function check(deps: SweeperDeps, isClosed: () => boolean): Promise<void> 
 const runsToCheck = ({ stuckAfterMs }: SweeperDeps, connection: Db): Promise<RunRow[]> =>
   takeRunsToCheck(connection, BATCH, stuckAfterMs);
 
-/** Looks at runs, and after a full batch at the next ones. */
+/** Checks due runs, and after a full batch the next ones. */
 async function lookAtEach(deps: SweeperDeps, first: readonly RunRow[], isClosed: () => boolean): Promise<void> {
   const onError = (error: unknown, { run_id }: RunRow): void => deps.onSwept("error", run_id, error);
   let due = first;
@@ -92,7 +92,7 @@ async function lookAtEach(deps: SweeperDeps, first: readonly RunRow[], isClosed:
 
 async function sweep(deps: SweeperDeps, isClosed: () => boolean): Promise<void> {
   const { db, starter, onSwept } = deps;
-  // One transaction: an idle service is to cost the database little.
+  // One transaction, so that an idle service costs the database little.
   const { due, pauses } = await db.systemTransaction(async (connection) => ({
     due: await runsToCheck(deps, connection),
     pauses: await undeliveredPauses(connection, SIGNAL_AGAIN_MS, BATCH),
@@ -117,16 +117,16 @@ async function look(deps: SweeperDeps, run: RunRow): Promise<void> {
     return;
   }
   if (view === "not_found" && run.state === "PENDING") return startLate(deps, run);
-  // A workflow that Temporal does not know is believed lost only when the run is older than this.
+  // A workflow that Temporal does not know counts as lost only if the run is older than this.
   if (view === "not_found" && ageMs(run) < deps.stuckAfterMs / 2) return;
   if (view === "completed") return recover(deps, run);
   if (view === "not_found") return goOn(deps, run);
-  // What an earlier, lost workflow of its parent had started is ended so, and started again by the parent.
+  // When a parent's workflow is lost, its children end this way too, and the restarted parent starts them again.
   if (view === "terminated" && !run.cancel_requested && (await isStartedByParent(deps, run))) return;
   await settle(deps, run, view);
 }
 
-/** The workflow has ended and the write of its end was lost: its result says what the record is to say. */
+/** The workflow has ended but the write of its end was lost. Its result has what the record needs. */
 async function recover(deps: SweeperDeps, run: RunRow): Promise<void> {
   const { outcome, temporal_run_id, started_at } = await deps.starter.outcome(run.run_id);
   const { state, reason, outputs, error, progress } = outcome;
@@ -134,13 +134,13 @@ async function recover(deps: SweeperDeps, run: RunRow): Promise<void> {
   const now = new Date().toISOString();
   const unfinished = await deps.db.org(org_id, (connection) => unfinishedNodes(connection, run_id));
   const identity = { org_id, run_id, project_id, flow_version, temporal_run_id, started_at };
-  // A pause that the record still shows as open has been answered since.
+  // The record still shows a pause that was answered since.
   if (run.state === "PAUSED" && state === "COMPLETED")
     await deps.recorder.record({ run: identity, progress, nodes: [], state: "RESUMED" });
   await deps.recorder.record({
     run: identity,
     progress,
-    // Of a node whose own end was lost with the run's no more is known than that it has ended.
+    // The ends of these nodes were lost with the run's. All we know is that they have ended.
     nodes: unfinished.map(({ node_id, type, path, attempts, ...node }) => ({
       node_id,
       type,
@@ -160,9 +160,9 @@ async function recover(deps: SweeperDeps, run: RunRow): Promise<void> {
 }
 
 /**
- * Ends a run whose workflow does not get on: one that is to be cancelled at once, since its workflow takes no signal. Others
- * after some attempts: twice as many where the tasks end with an error of the code, which harms nobody else and may be mended
- * by going back to an earlier version.
+ * Ends a run whose workflow is stuck. One to be cancelled ends at once, since its workflow takes no signal. Others end
+ * after some attempts: twice as many if the tasks fail with an error of the code, which harms nobody else, and which a
+ * rollback to an earlier version may fix.
  */
 async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }: TaskTrouble): Promise<void> {
   const { org_id, run_id } = run;
@@ -184,12 +184,12 @@ async function endStuck(deps: SweeperDeps, run: RunRow, { attempts, timed_out }:
   if (settled) deps.onSwept("settled", run_id);
 }
 
-/** The workflow was never started, or its start was lost with Temporal's database before anything had happened. */
+/** The workflow was never started, or Temporal's database lost it before anything had happened. */
 async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   if (run.cancel_requested) return settle(deps, run, "cancelled");
   if (run.parent_run_id !== null && run.run_type === "sub_workflow") {
     const parent = await deps.db.system((connection) => getRun(connection, run.parent_run_id ?? ""));
-    // Its parent starts it, or, when that has ended, nobody wants it any more.
+    // Its parent starts it. If the parent has ended, nobody wants it any more.
     if (parent && !isTerminal(parent.state)) return;
     return settle(deps, run, "cancelled");
   }
@@ -204,12 +204,12 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   deps.onSwept("started", run.run_id);
 }
 
-/** Workflows of a run that may be lost, one after the other. */
+/** How many lost workflows of a run are replaced. */
 const MAX_RESTARTS = 3;
-/** Children of a run that goes on are started again by it: how long they wait for that (ms). */
+/** How long a child waits until its restarted parent starts it again (ms). */
 const PARENT_STARTS_WITHIN_MS = 600_000;
 
-/** Whether the run is a sub-flow of a run that has gone on from its record, not long ago, and will start it again. */
+/** Whether the run is a sub-flow whose parent was restarted from its record not long ago, and will start it again. */
 async function isStartedByParent({ db }: SweeperDeps, { org_id, run_type, parent_run_id }: RunRow): Promise<boolean> {
   if (run_type !== "sub_workflow" || parent_run_id === null) return false;
   return db.org(org_id, async (connection) => {
@@ -219,7 +219,9 @@ async function isStartedByParent({ db }: SweeperDeps, { org_id, run_type, parent
   });
 }
 
-/** The workflow is lost, with Temporal's database or by somebody: the run goes on from its record in another one. */
+/**
+ * The workflow is lost, with Temporal's database or by somebody's hand. The run goes on from its record in a new one.
+ */
 async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
   const { db, onSwept, starter } = deps;
   const { org_id, run_id, parent_run_id } = run;
@@ -232,7 +234,7 @@ async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
     return settle(deps, run, "not_found");
   }
   const found = await deps.plans.find(run);
-  // A row of an experiment is its experiment's to repeat.
+  // An experiment repeats its own rows.
   if (!found || run.run_type === "batch" || !keepsInputs(found.plan)) return settle(deps, run, "not_found");
   const restarts = await db.org(org_id, (connection) => noteRestart(connection, org_id, run_id));
   if (restarts > MAX_RESTARTS) return settle(deps, run, "not_found");
@@ -253,13 +255,17 @@ const ENDS = {
   ],
 } as const satisfies Record<string, readonly [Exclude<TerminalState, "COMPLETED">, string, string]>;
 
-/** Gives a run whose workflow is gone an honest end. A workflow that ended itself has written its state before: that stays. */
+/**
+ * Gives a run without a workflow an honest end. A workflow that ended regularly has written its state before, and that
+ * stays.
+ */
 async function settle(deps: SweeperDeps, run: RunRow, view: keyof typeof ENDS): Promise<void> {
   const [wanted, reason, message] = ENDS[view];
-  // One of its slices may be what does not get on.
+  // The stuck workflow may be one of the run's slices.
   if (view !== "not_found") await deps.starter.terminate(run.run_id, reason);
   const settled = await settleRun(deps, run.org_id, run.run_id, ({ cancel_requested }) => {
-    // Terminated by an operator is an end nobody asked Millrace for: a failure, unless a cancel was asked for as well.
+    // An operator's termination is a failure, because nobody asked Millrace for it; unless there is also a request to
+    // cancel.
     const state = view === "terminated" && !cancel_requested ? "FAILED" : wanted;
     const error: RunError = { code: reason, message, node_id: null, path: null, attempt: 1, retryable: true };
     return { state, reason: cancel_requested?.reason ?? reason, error: state === "FAILED" ? error : null };

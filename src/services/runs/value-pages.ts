@@ -5,7 +5,7 @@ import { BlobNotFound, readPart } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { NodeRunDetailRow } from "../../stores/runs/node-runs.ts";
 
-/** The JSON text of a value: the bytes, or where they are. */
+/** The JSON text of a value: its bytes, or the blob that has them. */
 type ValueText = Buffer | BlobRef;
 
 export interface ValuePage {
@@ -15,11 +15,11 @@ export interface ValuePage {
   readonly size: number;
 }
 
-/** A value of a node's record. Throws 404 where the record has its beginning only. */
+/** A value of a node's record. Throws 404 if the record has only its beginning. */
 export function valueOf(node: NodeRunDetailRow, member: NodeValue): ValueText {
   const whole = node.long_values?.[member];
   if (whole) return whole;
-  // Inputs that are cut have no mark of their own in the record.
+  // The record has no flag for shortened inputs.
   if (member === "output" ? node.truncated : isCut(node.inputs)) throw notFound("value");
   return Buffer.from(JSON.stringify(node[member]));
 }
@@ -28,7 +28,7 @@ function isCut(value: unknown): boolean {
   return typeof value === "object" && value !== null && "$truncated" in value;
 }
 
-/** A part of a text, of whole characters. Throws 404 where the blob is gone, 422 where no character begins at `offset`. */
+/** A part of a text in whole characters. Throws 404 if the blob is gone, 422 if no character starts at `offset`. */
 export async function readPage(
   blobs: BlobStore,
   value: ValueText,
@@ -55,12 +55,12 @@ async function readBytes(blobs: BlobStore, { $blob }: BlobRef, from: number, to:
   }
 }
 
-/** Whether a byte is not the first of a character in UTF-8. */
+/** Whether a byte continues a character of UTF-8. */
 function isInside(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
-/** The length of the bytes without a character at their end that goes on behind it. */
+/** The length without an incomplete character at the end. */
 function wholeCharacters(bytes: Buffer): number {
   let last = bytes.length - 1;
   while (last > 0 && isInside(bytes[last])) last -= 1;

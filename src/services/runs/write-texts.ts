@@ -5,16 +5,16 @@ import type { DeltaRow, TextPlace } from "../../stores/runs/run-deltas.ts";
 import type { RunFeed } from "../../stores/runs/run-feed.ts";
 import { shareWrites } from "../shared-writes.ts";
 
-/** How long pieces of a text are gathered before one write has all of them (ms); the first is written at once. */
+/** How long pieces of a text are gathered for one write (ms); the first is written at once. */
 const FLUSH_MS = 100;
-/** Pieces written by one statement. */
+/** Most pieces written by one statement. */
 const MAX_TOGETHER = 200;
 
-/** Takes a text as it comes. A failed write is missing from the live view only. */
+/** Takes a growing text. A failed write is only missing in the live view. */
 export interface TextSink {
-  /** Another `beginning` than that of the piece before says that the text begins anew; a piece without text begins nothing. */
+  /** If `beginning` differs from the last piece's, the text starts over. A piece without text starts nothing. */
   write(text: string, beginning: number): void;
-  /** Resolves when all that was taken is written, or cannot be. */
+  /** Resolves when everything taken is written, or cannot be. */
   close(): Promise<void>;
 }
 
@@ -30,13 +30,13 @@ export interface TextWriterDeps {
   readonly flushMs?: number;
 }
 
-/** A text from its beginning on. */
+/** A text since its last beginning. */
 interface Text {
   readonly beginning: number;
   /** Known once the first piece is written. */
   attempt: number | undefined;
   written: number;
-  /** A piece whose write is in flight: a write that may have succeeded is repeated unchanged. */
+  /** A piece whose write is in flight. If the write may have succeeded, it is repeated unchanged. */
   sending: string;
   waiting: string;
 }
@@ -101,7 +101,7 @@ export function createTextWriter({ db, feed, onError, flushMs = FLUSH_MS }: Text
           closed = true;
           clearTimeout(timer);
           await flushing;
-          // What failed to be written is tried once more, and goes ahead of the rest.
+          // A failed piece is retried once, ahead of the rest.
           for (let pieces = 0; pieces < 2 && (text.sending !== "" || text.waiting !== ""); pieces += 1) {
             await flush().catch(onError);
           }
@@ -115,7 +115,10 @@ function begin(beginning: number): Text {
   return { beginning, attempt: undefined, written: 0, sending: "", waiting: "" };
 }
 
-/** What waits, as Postgres can hold it and as the run's record will have it; half of a character is left to wait for the other half. */
+/**
+ * Takes the waiting text in the form that Postgres and the run's record store. Half of a surrogate pair waits for the
+ * other half.
+ */
 function takeWhole(text: Text, isEnd: boolean): string {
   const cut = !isEnd && /[\uD800-\uDBFF]$/.test(text.waiting) ? -1 : text.waiting.length;
   const taken = text.waiting.slice(0, cut);

@@ -6,33 +6,32 @@ import { chainOf, countLiveRunsOfRoot, depthOf, recordDepth } from "../../stores
 const TOO_MANY_NESTED_RUNS = `More than ${MAX_TRIGGER_DEPTH} runs would have started each other: this one was not started. Does a flow start itself?`;
 
 /**
- * What starts a run: the id of another run; how deep that one says it is, where no more is known of it; "unknown" where it is
- * a run and nothing is known of it.
+ * What starts a run: another run's id; or the depth that it claims, if nothing else is known of it; or "unknown" for a
+ * run without either.
  */
 export type StartedBy = string | number;
 
-/** How many runs have started each other up to this one. */
+/** How many runs up to this one have started each other. */
 export async function depthOfRun(db: Database, orgId: string, runId: string): Promise<number> {
   return await db.org(orgId, (connection) => depthOf(connection, runId));
 }
 
-/** Where a run stands whose request makes another one. */
+/** The place in a chain of a run whose request makes another one. */
 interface Place {
   readonly depth: number;
   /** The first run of its chain. */
   readonly root: string;
 }
 
-/** The Problem of a run that another one starts beyond what may start each other. */
+/** The Problem of a run beyond the longest chain. */
 function tooManyNested(): Problem {
   return new Problem("too_many_nested_runs", TOO_MANY_NESTED_RUNS);
 }
 
 /**
- * Counts a run that another one starts, by an action or by a call of our API, as runs that triggers start are counted; with
- * `continues` one that goes on where that run has stopped. Throws where it is not to be started: `too_many_nested_runs` where
- * more runs than may would have started each other, `too_many_concurrent_runs` where `most` runs are under way that the first
- * of them has led to.
+ * Counts a run that another one starts by an action or an API call, like runs that triggers start. With `continues`,
+ * this run resumes that one. Throws `too_many_nested_runs` if the chain would be too long, and
+ * `too_many_concurrent_runs` if `most` runs from the same first run are open.
  */
 export async function admitNested(
   db: Database,
@@ -46,7 +45,7 @@ export async function admitNested(
   await db.org(orgId, async (connection) => {
     const earlier = continues === undefined ? null : await chainOf(connection, continues);
     const caller = await placeOf(connection, startedBy, runId);
-    // One that goes on where another stopped is as deep as that one, unless a deeper one asks for it.
+    // A resumed run is as deep as the earlier one, unless a deeper one asks for it.
     const depth = Math.max(earlier?.depth ?? 0, caller === null ? 0 : caller.depth + 1);
     const root = caller?.root ?? earlier?.root ?? runId;
     await requirePlace(connection, { depth, root }, caller === null ? Infinity : most);
@@ -55,7 +54,7 @@ export async function admitNested(
 }
 
 /**
- * The place of a run that a request of another one fires, as `admitNested` counts them; null where no run has made the request.
+ * The place of a run that another run's request fires, counted as by `admitNested`; null if no run made the request.
  * Throws the same.
  */
 export async function placeOfFiring(
@@ -77,7 +76,7 @@ async function placeOf(connection: Db, startedBy: StartedBy | undefined, runId: 
   return startedBy === "unknown" ? { depth: 0, root: startedBy } : chainOf(connection, startedBy);
 }
 
-/** Throws where a run at this place is not to be started. */
+/** Throws if no run may start at this place. */
 async function requirePlace(connection: Db, { depth, root }: Place, most: number): Promise<void> {
   if (depth > MAX_TRIGGER_DEPTH) throw tooManyNested();
   if (most === Infinity || (await countLiveRunsOfRoot(connection, root, most)) < most) return;

@@ -10,20 +10,20 @@ import { noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 const BATCH = 50;
-/** Organisations whose firings one process starts side by side. */
+/** Organisations whose firings one process starts concurrently. */
 const MOST_AT_ONCE = 20;
 
-/** Starts the runs of due firings; it may be called again while some are still being started. */
+/** Starts the runs of due firings. It may be called again while earlier ones are still being started. */
 export interface DueFirings {
-  /** Takes what is due and starts it; organisations with a start under way are left out. */
+  /** Takes due firings and starts them, except those of organisations with a start in progress. */
   start(isClosed: () => boolean): Promise<void>;
-  /** Waits for the starts under way. */
+  /** Waits for the starts in progress. */
   ended(): Promise<void>;
 }
 
 /**
- * One after the other within an organisation, organisations side by side: a slow one keeps none waiting. `onIdle` is called when an
- * organisation's are done, as there may be more of them. Transient failures are retried later.
+ * Sequential within an organisation, concurrent across organisations, so that a slow one delays no other. Calls
+ * `onIdle` when an organisation's are done, as there may be more. Transient failures are retried later.
  */
 export function createDueFirings(
   deps: StartRunDeps,
@@ -82,7 +82,7 @@ async function startDue(deps: StartRunDeps, firing: DueFiring): Promise<void> {
   await deps.db.org(org_id, (connection) => finishFiring(connection, run_id));
 }
 
-/** With the outputs that were too long to be carried by the event. */
+/** Adds the outputs that were too long for the event. */
 async function payloadOf({ db, blobs }: StartRunDeps, { org_id, payload }: DueFiring): Promise<JsonObject> {
   const { run_id } = payload;
   if (typeof run_id !== "string" || payload["outputs"] !== undefined) return payload;

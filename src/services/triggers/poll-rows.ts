@@ -15,10 +15,10 @@ import type { SqlStatement } from "../providers/remote-postgres.ts";
 import type { ConnectionResolver, ResolvedConnection } from "../providers/resolve-connection.ts";
 import { TriggerFault } from "./start-run.ts";
 
-/** Rows that are read at once; those with the value of the last one come with it. */
+/** Rows in one query. Rows with the same value as its last one come with it. */
 const ROWS = 100;
 const MAX_ROWS = 1000;
-/** How often a poll asks for rows before the rest waits for the next one. */
+/** How many queries a poll makes before the rest waits for the next poll. */
 const ROUNDS = 10;
 const STATEMENT_MS = 30_000;
 /** Longest row (characters of JSON). */
@@ -32,8 +32,8 @@ export interface PollRowsDeps {
 }
 
 /**
- * Looks for new rows. Each queues a firing of its own, in the transaction that notes how far was read, so that none starts two runs and
- * none is left out. Throws TriggerFault and whatever the connection throws, with its secrets masked.
+ * Looks for new rows. Each queues its own firing, in the transaction that records how far was read: no row starts two
+ * runs, and none is missed. Throws TriggerFault and whatever the connection throws, with its secrets masked.
  */
 export async function pollRows(
   deps: PollRowsDeps,
@@ -68,7 +68,7 @@ export async function pollRows(
     throw error;
   }
 
-  /** False where the trigger, or what it has seen, is another one by now. */
+  /** False if the trigger or its last value has changed meanwhile. */
   async function note(
     db: Database,
     { revision, config: { table } }: TriggerOf<"postgres.new_rows">,
@@ -97,7 +97,7 @@ export async function pollRows(
 }
 
 interface NewRow {
-  /** The same whenever the row is read, of no other row. */
+  /** Identifies the row: the same at each read, and different from any other row's. */
   readonly key: string;
   readonly value: string;
   readonly row: JsonObject;
@@ -109,14 +109,14 @@ async function readLast(
   { table, column }: NewRowsConfig,
   signal: AbortSignal,
 ): Promise<{ readonly value: Json }> {
-  // By the table's column: its name alone would mean the text beside it, and as texts "9" is greater than "12".
+  // Sorted by the table's column: its bare name would mean the selected text, and as texts "9" is greater than "12".
   const name = `t.${quoted(column)}`;
   const sql = `select ${name}::text from ${place(table)} t order by ${name} desc nulls last limit 1`;
   const { rows } = await ask(deps, connection, { sql, params: [] }, signal);
   return { value: rows[0]?.[0] ?? null };
 }
 
-/** The next rows, about `limit` of them; null where those are longer together than an answer may be, and fewer may not be. */
+/** The next rows, about `limit`. Null if they are together longer than a result may be, and fewer cannot be read. */
 async function readNew(
   deps: PollRowsDeps,
   connection: ResolvedConnection,
@@ -145,7 +145,7 @@ async function readNew(
         `The row of ${column} ${value.slice(0, 100)} is longer than ${MAX_ROW_CHARS} characters: let a view leave out what is long.`,
       );
     }
-    // A number distinguishes rows that are equal in everything.
+    // A number distinguishes rows that are otherwise equal.
     const same = createHash("sha256").update(`${value} ${text}`).digest("hex");
     const count = (times.get(same) ?? 0) + 1;
     times.set(same, count);

@@ -16,7 +16,7 @@ import { pollRows } from "./poll-rows.ts";
 import type { PollRowsDeps } from "./poll-rows.ts";
 import { TriggerFault } from "./start-run.ts";
 
-/** Longest value that is watched (characters of JSON). */
+/** Longest watched value (characters of JSON). */
 const MAX_VALUE_CHARS = 64 * 1024;
 const LIMITS = { responseBytes: 5 * 1024 * 1024, totalMs: 60_000 };
 
@@ -25,7 +25,7 @@ export interface PollDeps extends PollRowsDeps {
   readonly version: string;
 }
 
-/** Looks once at what a trigger watches. Why that fails is said at the trigger. */
+/** Checks once what a trigger watches. Records the reason of a failure at the trigger. */
 export async function pollTrigger(deps: PollDeps, orgId: string, id: string, signal: AbortSignal): Promise<void> {
   const { db } = deps;
   const trigger = await db.org(orgId, (connection) => findTrigger(connection, id));
@@ -40,7 +40,10 @@ export async function pollTrigger(deps: PollDeps, orgId: string, id: string, sig
   }
 }
 
-/** Asks a trigger's address. Another value than the last one queues a firing, in the transaction that notes the value. */
+/**
+ * Requests a trigger's address. If the value has changed, it queues a firing in the transaction that records the
+ * value.
+ */
 async function pollAddress(deps: PollDeps, trigger: TriggerOf<"http.changed">, signal: AbortSignal): Promise<void> {
   const { db } = deps;
   const { org_id: orgId, id, config } = trigger;
@@ -48,7 +51,7 @@ async function pollAddress(deps: PollDeps, trigger: TriggerOf<"http.changed">, s
   const checked_at = new Date().toISOString();
   await db.orgTransaction(orgId, async (connection) => {
     const now = await lockTrigger(connection, id);
-    // Changed meanwhile, it watches something else.
+    // The trigger was changed meanwhile and watches something else.
     if (now?.enabled !== true || now.revision !== trigger.revision) return;
     const { seen } = now;
     if (seen !== null && canonicalJson(seen.value) !== canonicalJson(value)) {

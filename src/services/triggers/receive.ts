@@ -21,20 +21,20 @@ export interface ReceivedRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly bytes: Buffer;
-  /** What the bytes are as JSON. */
+  /** The bytes parsed as JSON. */
   readonly body: Json;
 }
 
 /**
- * Credentials and signatures are not for flows: by the words that their names have. Of Telegram that is
- * x-telegram-bot-api-secret-token, of GitLab x-gitlab-token.
+ * Headers with credentials or signatures, by words in their names; flows do not get them. Telegram's is
+ * x-telegram-bot-api-secret-token, GitLab's x-gitlab-token.
  */
 const KEPT_BACK =
   /authorization|cookie|signature|token|secret|password|credential|api-?_?key|auth-?_?key|access-?_?key|x-auth|hmac|digest|jwt|session/;
 
 /**
- * Starts the run of a request, or finds the one that the same delivery has started before. No refusal repeats anything of the
- * body. Throws 401 for a request that is not signed as it must be, 409, 422 and 429.
+ * Starts the run of a request, or finds the run that the same delivery started before. No refusal repeats any part of
+ * the body. Throws 401 for a request without the required signature, 409, 422 and 429.
  */
 export async function receiveWebhook(
   deps: StartRunDeps & { readonly secrets: SecretBox },
@@ -49,7 +49,7 @@ export async function receiveWebhook(
   if ("problem" in verdict) throw new Problem("unauthorized", `The request is not accepted: ${verdict.problem}.`);
 
   const wanted = uuidv7();
-  // Hashed: a key may be as long as its sender likes.
+  // Hashed, because a key may be of any length.
   const key = verdict.key === null ? wanted : createHash("sha256").update(verdict.key).digest("hex");
   const caller = callerOfRequest(deps.secrets, org_id, headers);
   const run_id = await deps.db.org(org_id, async (connection) => {
@@ -58,7 +58,7 @@ export async function receiveWebhook(
     return recordFiring(connection, { run_id: wanted, org_id, trigger_id: id, key, depth, root });
   });
   const repeated = run_id !== wanted;
-  // Started before, it stays as it is, whatever the trigger makes of such a delivery by now.
+  // A run that was started before stays, whatever the trigger makes of such a delivery by now.
   if (repeated && (await isThere(deps.db, org_id, run_id))) return { run_id, repeated };
   const visible = Object.fromEntries(
     Object.entries(headers).filter(([name]) => name !== CALL_HEADER && !KEPT_BACK.test(name) && !isSecretHeader(name)),

@@ -10,12 +10,12 @@ import { noteTriggerError, runEventTriggers } from "../../stores/triggers/trigge
 import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 
 const ENDS: readonly string[] = ["run.completed", "run.failed", "run.cancelled"] satisfies EventType[];
-/** Runs whose ends are parts of something else. */
+/** Types of runs whose ends are only parts of something else. */
 const PARTS: readonly unknown[] = ["sub_workflow", "batch"];
 
 /**
- * Records which triggers the ends of these runs make fire, in the transaction that relays the events. Whether there are any.
- * System only.
+ * Records which triggers fire for the ends of these runs, in the transaction that relays the events. Returns whether
+ * any do. System only.
  */
 export async function queueRunEvents(db: Db, events: readonly DomainEvent[]): Promise<boolean> {
   const ends = events.filter(({ type, data }) => ENDS.includes(type) && !PARTS.includes(data["run_type"]));
@@ -47,7 +47,7 @@ function isFor(trigger: TriggerOf<"run_event">, event: DomainEvent): boolean {
   const { project_id, states } = trigger.config;
   return (
     trigger.org_id === event.org_id &&
-    // Not what happened before there was the trigger.
+    // Only ends since the trigger was created.
     trigger.created_at <= event.occurred_at &&
     (project_id === null || project_id === event.project_id) &&
     states.some((state) => `run.${state.toLowerCase()}` === event.type)
@@ -60,7 +60,7 @@ function runOf({ data }: DomainEvent): string {
 
 function payloadOf({ data }: DomainEvent): JsonObject {
   const { run_id = null, project_id = null, flow_version = null, run_type = null, state = null, error = null } = data;
-  // Long outputs are in the run's record, from where they are loaded when the run starts.
+  // The run's record has long outputs; they are loaded from there when the run starts.
   const outputs = OVERSIZE in data ? {} : { outputs: data["outputs"] ?? {} };
   return { run_id, project_id, flow_version, run_type, state, error, ...outputs };
 }

@@ -11,9 +11,9 @@ import { noteFault, startTriggeredRun } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 /**
- * Inserts the run of a time of a schedule, once however often it is asked for: its id is made of the trigger and the time.
- * Answers what its workflow, which is the caller's to start, begins with; NO_PLACE where as many are under way as may be, and
- * null where none is to be started.
+ * Inserts the run for one time of a schedule. Its id is derived from the trigger and the time, so repeated calls
+ * insert it once. Returns the input of its workflow, which the caller starts; NO_PLACE if the limit of open runs is
+ * reached, and null if no run is to be started.
  */
 export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStartDelayed">) {
   const inserting: StartRunDeps = {
@@ -37,7 +37,7 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
       const run = await startTriggeredRun(inserting, trigger, run_id, { scheduled_at });
       return run.state === "PENDING" ? await deps.startInputs.open(run) : null;
     } catch (error) {
-      // Its workflow waits: repeated here, it would hold a step of that workflow.
+      // Its workflow waits and retries. A retry here would occupy a step of that workflow.
       if (error instanceof Problem && isNoPlace(error)) {
         await deps.db.org(org_id, async (connection) => {
           await noteTriggerError(connection, id, error.message);

@@ -12,7 +12,7 @@ import { TRIGGER_SCHEDULES, taskQueues, triggerScheduleId } from "../../temporal
 import type { Schedule } from "../../temporal/schedules.ts";
 import type { ScheduleKind } from "../schedules/apply.ts";
 
-/** A poll that was missed is not made up for: what counts is how things are now. */
+/** A missed poll is not caught up: only the present state counts. */
 const POLL_CATCHUP_SECONDS = 60;
 
 type ScheduleSettings = Pick<Config, "MILLRACE_TASK_QUEUE" | "MILLRACE_MIN_SCHEDULE_SECONDS">;
@@ -37,7 +37,10 @@ export function triggerSchedules(config: ScheduleSettings): ScheduleKind {
   };
 }
 
-/** The schedule of a trigger. One from before there was a shortest time between two runs, or with a shorter one, runs that often. */
+/**
+ * The schedule of a trigger. A trigger that is older than the present minimum interval, and more frequent, keeps its
+ * interval.
+ */
 function scheduleOf(settings: ScheduleSettings, trigger: TriggerRow): Schedule {
   const { MILLRACE_TASK_QUEUE, MILLRACE_MIN_SCHEDULE_SECONDS: min } = settings;
   const { org_id, id } = trigger;

@@ -12,7 +12,7 @@ import { createRun } from "../runs/create-run.ts";
 import type { CreateRunDeps } from "../runs/create-run.ts";
 import { requireInputs } from "../runs/run-inputs.ts";
 
-/** Thrown where a trigger starts no run for a reason that another attempt would not change. The message is for its owner. */
+/** Thrown when a trigger cannot start a run and a retry would not help. The message is for its owner. */
 export class TriggerFault extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -28,8 +28,8 @@ export interface StartRunDeps extends Omit<CreateRunDeps, "starter"> {
 }
 
 /**
- * Starts the run of a firing: the published flow, with the inputs that the trigger's expressions make of the payload. The same
- * `run_id` again answers the existing run. Throws TriggerFault, and Problem `too_many_concurrent_runs`.
+ * Starts the run of a firing: the published flow, with inputs that the trigger's expressions make from the payload.
+ * The same `run_id` again returns the existing run. Throws TriggerFault, and Problem `too_many_concurrent_runs`.
  */
 export async function startTriggeredRun(
   deps: StartRunDeps,
@@ -66,7 +66,10 @@ export async function startTriggeredRun(
   }
 }
 
-/** Says at the trigger why a firing has started no run, and takes the firing back. Throws anything but a TriggerFault again. */
+/**
+ * Records at the trigger why a firing has started no run, and takes the firing back. Throws anything but a
+ * TriggerFault again.
+ */
 export async function noteFault(
   db: Database,
   { org_id, id }: TriggerRow,
@@ -90,7 +93,7 @@ async function inputsOf(
   const scope = { nodes: {}, inputs: {}, run: { id: runId, user_id: null, metadata: {} }, payload };
   const sources = expressions.map(([, source]) => ({ language: "cel" as const, source }));
   const values = await evaluation.sources(org_id, sources, scope);
-  // Inputs are texts: anything else goes in as its JSON, and null as nothing.
+  // Inputs are texts, or null for none. Other values become their JSON.
   const asInput = (value: Json): Json => (value === null || typeof value === "string" ? value : JSON.stringify(value));
   return Object.fromEntries(expressions.map(([node], index) => [node, asInput(values[index] ?? null)]));
 }

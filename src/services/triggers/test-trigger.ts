@@ -5,7 +5,9 @@ import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import { startTriggeredRun, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
-/** Starts a run as a trigger would, by this payload or a sample. It is none of the trigger's firings. Throws 422 and 429. */
+/**
+ * Starts a run as a trigger would, with this payload or a sample. It does not count as a firing. Throws 422 and 429.
+ */
 export async function testTrigger(
   deps: StartRunDeps,
   trigger: TriggerRow,

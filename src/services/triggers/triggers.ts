@@ -40,12 +40,12 @@ export interface TriggerToCreate {
   readonly inputs: Readonly<Record<string, string>>;
   readonly enabled: boolean;
   readonly created_by: string;
-  /** Throws where the request has lost its Idempotency-Key to a later attempt. */
+  /** Throws if a later attempt has taken the request's Idempotency-Key. */
   readonly requireHeld: (db: Db) => Promise<void>;
   readonly audited: RowAudit<TriggerRow>;
 }
 
-/** Where a trigger's secret belongs: at another one it cannot be opened. */
+/** Binds a secret to its trigger: it cannot be opened at another one. */
 export const secretContext = (id: string): string => `triggers/${id}/secret`;
 
 export function hashAddress(token: string): Buffer {
@@ -60,8 +60,8 @@ export async function requireTrigger(db: Db, id: string): Promise<TriggerDetail>
 }
 
 /**
- * Creates a trigger. Of an inbound webhook `token` is the unguessable part of its address, which is not kept. Throws 404, 422, and
- * 409 where the organisation has as many as it may.
+ * Creates a trigger. For an inbound webhook, `token` is the unguessable part of its address, which is not stored.
+ * Throws 404, 422, and 409 if the organisation has as many as it may.
  */
 export async function createTrigger(
   deps: TriggerDeps,
@@ -96,7 +96,7 @@ export async function createTrigger(
     await requireInputs(connection, project_id, inputs);
     await requireRoom(connection, id, deps.config.MILLRACE_MAX_TRIGGERS);
     await triggers.insertTrigger(connection, { ...row, created_by });
-    // Again after the row, which keeps the project from being deleted until the transaction ends.
+    // Checked again: the new row keeps the project from being deleted until the transaction ends.
     if (!(await existsProject(connection, project_id))) throw notFound("project");
     const created = await requireTrigger(connection, id);
     const { audit, view, ...named } = wanted.audited;
@@ -107,7 +107,10 @@ export async function createTrigger(
   return { trigger: await db.org(org_id, (connection) => requireTrigger(connection, id)), token };
 }
 
-/** When a schedule is due next, and what of it may be meant otherwise; null where that is no schedule, or Temporal cannot tell. */
+/**
+ * When a schedule is due next, and what in it may be a mistake. Null if the trigger has no schedule, or Temporal
+ * cannot tell.
+ */
 export async function outlookOf(deps: OutlookDeps, { id, enabled, ...trigger }: TriggerRow): Promise<Outlook> {
   if (trigger.kind !== "schedule") return { next_times: null, warnings: [] };
   const { cron } = trigger.config;
@@ -121,8 +124,8 @@ export interface TriggerChange {
 }
 
 /**
- * Changes what is given; a secret stays where the new configuration names none. `check` is called with the trigger as it is,
- * locked, and then `read`, which says what is given to one of that type. Throws 404 and 422.
+ * Changes the given members; the secret stays if the new configuration names none. Calls `check` with the locked
+ * trigger, then `read`, which parses the change for that type. Throws 404 and 422.
  */
 export async function changeTrigger(
   deps: TriggerDeps,
@@ -157,7 +160,7 @@ export async function changeTrigger(
         inputs: inputs ?? found.inputs,
         enabled: enabled ?? found.enabled,
         secret,
-        // Another address, or another value in it, is not compared with what was seen before.
+        // With another address or expression, the next value is not compared with the earlier one.
         seen: given === undefined ? found.seen : null,
       });
       return requireTrigger(connection, id);
@@ -167,7 +170,7 @@ export async function changeTrigger(
   return await deps.db.org(orgId, (connection) => requireTrigger(connection, id));
 }
 
-/** Deletes a trigger: nothing starts a run of it any more. Throws 404. */
+/** Deletes a trigger, which starts no more runs. Throws 404. */
 export async function deleteTrigger(
   deps: TriggerDeps,
   orgId: string,
@@ -184,7 +187,10 @@ export async function deleteTrigger(
   await follow(deps, { org_id: orgId, id, kind });
 }
 
-/** Deletes the triggers of a project that the transaction has locked. Their schedules find nothing to start, and go soon after. */
+/**
+ * Deletes the triggers of a project that the transaction has locked. Their schedules find nothing to start, and are
+ * removed soon after.
+ */
 export const deleteTriggersOf = (db: Db, projectId: string): Promise<void> =>
   triggers.markTriggersOfProjectDeleted(db, projectId);
 
@@ -195,7 +201,7 @@ async function follow(deps: TriggerDeps, { org_id, id, kind }: Pick<TriggerRow, 
 /** Triggers that a refusal lists. */
 const MAX_LISTED = 100;
 
-/** Throws 409 `in_use` where triggers use a connection that the transaction has locked for update. */
+/** Throws 409 `in_use` if triggers use a connection that the transaction has locked for update. */
 export async function refuseWhileTriggering(db: Db, connectionId: string): Promise<void> {
   const used_by = await triggers.triggersOfConnection(db, connectionId, MAX_LISTED);
   const [first] = used_by;
@@ -219,7 +225,7 @@ function requireSpacing(kind: TriggerRow["kind"], { cron }: JsonObject, minSecon
   throw invalid(["body", "config", "cron"], message);
 }
 
-/** What a configuration names has to be there: a trigger that waits for another project's runs would wait for ever. */
+/** What a configuration names must exist: a trigger on a missing project's runs would wait for ever. */
 async function requireKnown(
   db: Db,
   { provider_id }: Pick<TriggerRow, "provider_id">,
@@ -236,7 +242,7 @@ async function requireKnown(
   }
 }
 
-/** What the published flow takes, and needs, where there is one: with other inputs each firing would fail. */
+/** The inputs that the published flow takes and needs, if there is one: with others each firing would fail. */
 async function requireInputs(db: Db, projectId: string, given: Readonly<Record<string, string>>): Promise<void> {
   const takenBy = await publishedInputs(db, projectId);
   if (takenBy === null) return;
