@@ -2,19 +2,22 @@ import type { Db } from "./db.ts";
 import { quoted } from "./identifiers.ts";
 import { ORGANISATION_TABLES } from "./organisation-tables.ts";
 
-/** The roles of the services: one is held to the rows of an organisation, one reads what is searched and names the organisation itself. */
+/**
+ * The roles of the services: one sees the rows of one organisation; one only searches, and its statements name the
+ * organisation.
+ */
 const ROLES = ["millrace_app", "millrace_search"] as const;
 type Role = (typeof ROLES)[number];
 
-// What migrations make of every table with rows of organisations. A test holds both to each other.
+// The access rules that migrations give every table with rows of organisations. A test compares both.
 const APP_PRIVILEGES = ["SELECT", "INSERT", "UPDATE", "DELETE"];
-/** What the role has of tables that it does not have all of these of. */
+/** The role's privileges on tables where it has fewer than these. */
 const FEWER_PRIVILEGES: Readonly<Record<string, readonly string[]>> = {
   // Written once, and never changed.
   model_calls: ["SELECT", "INSERT", "DELETE"],
   run_deltas: ["SELECT", "INSERT", "DELETE"],
   run_traces: ["SELECT", "INSERT", "DELETE"],
-  // Nor removed by the person that it is about.
+  // Not even the person that an entry is about may remove it.
   audit_log: ["SELECT", "INSERT"],
 };
 const OWN_ROWS = "(org_id = current_org())";
@@ -28,20 +31,20 @@ const SEARCHED = [
   "knowledge_resources",
   "knowledge_vectors",
 ];
-/** Rules of tables that tell by another one whose rows they have. */
+/** Policies of tables whose rows belong to another table's. */
 const OTHER_RULES: Readonly<Record<string, string>> = {
   knowledge_postings:
     "(index_no = ANY (ARRAY( SELECT i.index_no FROM knowledge_indexes i WHERE (i.org_id = current_org()))))",
 };
 
-/** Something that keeps organisations apart and is not as migrations make it, with the SQL that mends it. */
+/** Something that separates organisations and differs from what migrations make, with the SQL that repairs it. */
 export interface AccessGap {
   /** Such as `policy org_rows on runs`. */
   readonly what: string;
   readonly statement: string;
-  /** Nothing of ours: `migrate` leaves it. */
+  /** Not part of the schema: `migrate` leaves it alone. */
   readonly foreign?: true;
-  /** Of this login alone: who migrates need not be who serves. */
+  /** Concerns only this login: another one may run the migrations. */
   readonly membership?: true;
 }
 
@@ -61,15 +64,15 @@ interface TableFacts {
   readonly grants: ReadonlyArray<{ readonly role: string; readonly privilege: string }>;
 }
 
-/** What the roles, policies and grants lack of what migrations make, in the order in which it has to be mended. System only. */
+/** The roles, policies and grants that differ from what migrations make, in the order of their repair. System only. */
 export async function findAccessGaps(db: Db): Promise<AccessGap[]> {
   const gaps = await findRoleGaps(db);
   return [...gaps, ...(await readTables(db)).flatMap(gapsOfTable)];
 }
 
-/** The roles that are not there, or that the login role may not take on, or that may not look into the schema. System only. */
+/** The missing roles, and the ones that the login role may not act as, or that cannot use the schema. System only. */
 export async function findRoleGaps(db: Db): Promise<AccessGap[]> {
-  // A role that creates another one is its member from PostgreSQL 16 on, but may not act as it until it says so.
+  // From PostgreSQL 16 on, a role that creates another one is its member, but may not act as it until that is granted.
   const rows = await db.query<{
     name: Role;
     there: boolean;
@@ -104,7 +107,7 @@ export async function findRoleGaps(db: Db): Promise<AccessGap[]> {
   ]);
 }
 
-/** Roles are the cluster's: another of its databases may be migrated at the same time. */
+/** Roles belong to the cluster: another of its databases may be migrating at the same time. */
 function createRole(name: Role): string {
   return `do $$ begin create role ${name} nologin; exception when duplicate_object or unique_violation then null; end $$;`;
 }
@@ -134,7 +137,7 @@ function gapsOfTable(table: TableFacts): AccessGap[] {
     const drop = found === undefined ? "" : `drop policy ${policy.name} on ${name}; `;
     gaps.push({ what: `policy ${policy.name} on ${name}`, statement: `${drop}${createPolicy(name, policy)}` });
   }
-  // One that only restricts further takes nothing from what keeps organisations apart.
+  // A policy that only restricts further does not weaken the separation of organisations.
   const others = table.policies.filter((each) => each.permissive && !wanted.some((known) => known.name === each.name));
   for (const { name: other } of others) {
     const statement = `drop policy ${quoted(other)} on ${name};`;

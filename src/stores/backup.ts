@@ -8,29 +8,32 @@ import type { Db } from "./db.ts";
 import { quoted } from "./identifiers.ts";
 import { masterKeyIds } from "./secrets/sealed.ts";
 
-/** A table as a backup has it. */
+/** A table in a backup. */
 export interface TableColumns {
   readonly name: string;
   /** Without computed columns. */
   readonly columns: readonly string[];
 }
 
-/** All tables as they were at one time. */
+/** All tables as of one moment. */
 export interface Snapshot {
   readonly taken_at: string;
   readonly server: string;
   readonly migrations: readonly string[];
   readonly sequences: Readonly<Record<string, number>>;
-  /** Master keys that something is sealed under, by id. */
+  /** Ids of the master keys under which anything is sealed. */
   readonly master_keys: readonly string[];
   readonly tables: readonly TableColumns[];
-  /** Rows of a table. Read to its end before the next one. */
+  /** Rows of a table. Read them to the end before the next table. */
   rows(table: TableColumns): Readable & { readonly rows: number };
-  /** Keys of blobs that rows refer to, a line each, some more than once; more may look like one. */
+  /** Possible keys of blobs in rows, one a line. Some repeat, and some only look like keys. */
   blobKeys(): AsyncIterable<Buffer>;
 }
 
-/** Our tables, in the schema that is first in the search path, without what `migrate` writes itself. One in partitions is one table. */
+/**
+ * Our tables in the first schema of the search path, except the one that `migrate` fills. A partitioned table is one
+ * table.
+ */
 const TABLES = `
   select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
@@ -38,7 +41,7 @@ const TABLES = `
     and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'migrations'
   group by c.relname order by c.relname`;
 
-/** Lets `work` read all tables as of one moment, while others change them. System only. */
+/** Lets `work` read all tables as of one moment while others write. System only. */
 export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) => Promise<T>): Promise<T> {
   return withClient(url, "millrace-backup", async (client) => {
     await client.query("begin isolation level repeatable read, read only");
@@ -67,7 +70,7 @@ export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) =>
   });
 }
 
-/** The first table that has rows; undefined where the database is empty. System only. */
+/** The first table with rows; undefined if the database is empty. System only. */
 export async function findOccupied(url: string): Promise<string | undefined> {
   return withClient(url, "millrace-restore", async (client) => {
     const db = asDb(client);
@@ -80,7 +83,7 @@ export async function findOccupied(url: string): Promise<string | undefined> {
 }
 
 /**
- * Fills the empty tables of a database, all of them or, where something fails, none. `load` gives the rows of each table to
+ * Fills the empty tables of a database: all of them, or none if anything fails. `load` gives the rows of each table to
  * `copy`, which returns how many the server has taken. System only.
  */
 export async function fillTables(
@@ -93,7 +96,7 @@ export async function fillTables(
     await client.query("begin");
     const names = (await db.query<TableColumns>(TABLES)).map(({ name }) => quoted(name));
     await client.query(`lock table ${names.join(", ")} in access exclusive mode`);
-    // A table may come before a table that it refers to, and rows must not fire triggers a second time.
+    // A table may come before one that it refers to, and the restored rows must not fire triggers.
     const references = await referencesOf(db);
     for (const { drop } of references) await client.query(drop);
     for (const name of names) await client.query(`alter table ${name} disable trigger user`);
@@ -107,7 +110,7 @@ export async function fillTables(
   });
 }
 
-/** Removes and makes again what lets a table refer to another; the latter looks at every row. */
+/** Drops the foreign keys and creates them again; the latter checks every row. */
 async function referencesOf(db: Db): Promise<Array<{ readonly drop: string; readonly add: string }>> {
   const rows = await db.query<{ table: string; name: string; definition: string }>(
     `select conrelid::regclass::text as "table", conname as name, pg_get_constraintdef(oid) as definition from pg_constraint
@@ -127,7 +130,7 @@ function listed({ columns }: TableColumns): string {
   return columns.map(quoted).join(", ");
 }
 
-/** A connection without time limits: a table may take hours. What has not been committed when `work` ends is undone. */
+/** A connection without time limits, since a table may take hours. Uncommitted work is rolled back when `work` ends. */
 async function withClient<T>(url: string, name: string, work: (client: Client) => Promise<T>): Promise<T> {
   const client = new Client({
     ...connectionTo(url),

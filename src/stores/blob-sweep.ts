@@ -1,13 +1,13 @@
 import type { Db } from "./db.ts";
 import { OPEN } from "./states.ts";
 
-/** A column that holds keys of blobs, plain or somewhere in JSON. */
+/** A column that contains keys of blobs, plain or within JSON. */
 export interface BlobColumn {
   readonly table: string;
   readonly column: string;
 }
 
-/** Every one of them: what none of these holds is removed. A new one is a line here. */
+/** All of them: a blob in none of these columns is removed. A new column needs a line here. */
 export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "runs", column: "inputs" },
   { table: "runs", column: "outputs" },
@@ -27,15 +27,15 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "action_runs", column: "outputs" },
 ];
 
-/** The tables among them with rows of runs: each has a run_id. */
+/** The ones with rows of runs: each has a run_id. */
 export const TABLES_OF_RUNS: readonly string[] = ["runs", "run_checkpoints", "node_runs", "agent_steps"];
 
-/** What a key looks like, wherever it stands; more may look like one, which then is kept. */
+/** The form of a key, wherever it stands. Other text of this form only keeps a blob. */
 export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]{27}";
 
 /**
- * Claims a job that one process does every `everyMs`; false where it is not due. The claim holds even if the work then
- * fails. The first is due `everyMs` after the first call: a new database may be about to be restored.
+ * Claims a job that one process does every `everyMs`; false if it is not due. The claim holds even if the work then
+ * fails. The first is due `everyMs` after the first call, because a new database may be about to be restored.
  */
 export async function claimJob(db: Db, job: string, everyMs: number): Promise<boolean> {
   const rows = await db.query(
@@ -54,8 +54,8 @@ export async function claimJob(db: Db, job: string, everyMs: number): Promise<bo
 }
 
 /**
- * Lets `work` compare blobs with rows on one connection, on which they are set aside in a table of its own. Listing and removing blobs
- * may take hours, so no transaction is open meanwhile: it would keep dead rows of every table.
+ * Lets `work` compare blobs with rows on one connection, with a temporary table for the blobs. Listing and removing
+ * blobs may take hours, so no transaction is open meanwhile: it would keep dead rows of every table.
  */
 export async function withComparison<T>(db: Db, work: () => Promise<T>): Promise<T> {
   await db.query("drop table if exists pg_temp.unreferenced");
@@ -65,14 +65,14 @@ export async function withComparison<T>(db: Db, work: () => Promise<T>): Promise
   try {
     return await work();
   } finally {
-    // A lost connection has taken it with it.
+    // A lost connection has dropped the table.
     await db.query("drop table if exists pg_temp.unreferenced").catch(() => undefined);
   }
 }
 
 /**
- * Compares in a transaction that sees one state of all tables: a row that is changed meanwhile is neither missed nor seen twice.
- * It reads tables and nothing else.
+ * Compares in a transaction with one snapshot of all tables, so that a row changed meanwhile is neither missed nor
+ * seen twice. It only reads tables.
  */
 export async function inOneState(db: Db, compare: () => Promise<void>): Promise<void> {
   await db.query("begin isolation level repeatable read");
@@ -97,8 +97,8 @@ export async function addBlobs(
 }
 
 /**
- * Sets aside what an open run may have made: its workflow carries references that no row has. What it uses of earlier times is in
- * its inputs, in documents and in the checkpoint of the run that it resumes. `marginMs` is for clocks that differ.
+ * Keeps what an open run may have made: its workflow holds references that no row has. Older blobs that it uses are in
+ * its inputs, in documents and in the checkpoint of the run that it resumes. `marginMs` allows for differing clocks.
  */
 export async function keepOfOpenRuns(db: Db, marginMs: number): Promise<void> {
   await db.query(
@@ -110,12 +110,12 @@ export async function keepOfOpenRuns(db: Db, marginMs: number): Promise<void> {
   );
 }
 
-/** A part of what has a column, with its length in blocks: the table itself, or one of its partitions. */
+/** A table with a column, or one of its partitions, with its length in blocks. */
 export interface ColumnPart extends BlobColumn {
   readonly blocks: number;
 }
 
-/** The parts of what has a column. Until the transaction ends none of them is removed. */
+/** The tables and partitions with a column. None of them is dropped until the transaction ends. */
 export async function partsOf(db: Db, { table, column }: BlobColumn): Promise<ColumnPart[]> {
   await db.query(`lock table ${table} in access share mode`);
   return db.query<ColumnPart>(
@@ -128,8 +128,8 @@ export async function partsOf(db: Db, { table, column }: BlobColumn): Promise<Co
 }
 
 /**
- * Sets aside what a column refers to, in `count` blocks of its table from `first` on; without `count`, to its end. With `orgId` only
- * rows of that organisation are looked into.
+ * Keeps the blobs that a column refers to in `count` blocks of its table, from `first` on; without `count`, to its
+ * end. With `orgId`, only rows of that organisation are read.
  */
 export async function keepReferenced(
   db: Db,
@@ -145,13 +145,16 @@ export async function keepReferenced(
   await keepIn(db, column, `ctid >= '(${first},0)'::tid ${end} ${own}`, orgId === null ? [] : [orgId]);
 }
 
-/** The same for the rows of an organisation's runs, from the one after `after` to `last`, by index: others may have far more. */
+/**
+ * The same for the rows of an organisation's runs, from behind `after` to `last`, by index: other organisations may
+ * have far more.
+ */
 export async function keepReferencedOfRuns(
   db: Db,
   column: BlobColumn,
   { orgId, after, last }: { readonly orgId: string; readonly after: string; readonly last: string },
 ): Promise<void> {
-  // The bounds are for the partitions: those of other times are left out.
+  // These bounds exclude partitions of other times.
   const bounds = "run_id > $3::uuid and run_id <= $4::uuid";
   const own = `org_id = $2::uuid and ${bounds}`;
   const rows =
@@ -159,7 +162,7 @@ export async function keepReferencedOfRuns(
   await keepIn(db, column, rows, [orgId, after, last]);
 }
 
-/** The last one of an organisation's next `limit` runs; null: there are no more. */
+/** The last of an organisation's next `limit` runs; null: there are no more. */
 export async function lastOfNextRuns(db: Db, orgId: string, after: string, limit: number): Promise<string | null> {
   const rows = await db.query<{ run_id: string }>(
     `select run_id from (select run_id from runs where org_id = $1::uuid and run_id > $2::uuid order by run_id limit $3::int) page
@@ -179,13 +182,13 @@ async function keepIn(db: Db, { table, column }: BlobColumn, rows: string, value
   );
 }
 
-/** SQL of everything in a column that looks like a key of a blob, once each. */
+/** SQL that returns everything in a column that looks like a blob's key, without repetitions. */
 export function keysIn({ table, column }: BlobColumn): string {
   return `select distinct found[1] from (select ${column}::text as content from ${table}) part
     cross join regexp_matches(content, '${BLOB_KEY_PATTERN}', 'g') found`;
 }
 
-/** Takes up to `limit` of what is left: nothing refers to it. */
+/** Takes up to `limit` of the remaining blobs: nothing refers to them. */
 export async function takeUnreferenced(db: Db, limit: number): Promise<string[]> {
   const rows = await db.query<{ key: string }>(
     "delete from unreferenced where key in (select key from unreferenced limit $1::int) returning key",

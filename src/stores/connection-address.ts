@@ -3,12 +3,12 @@ import { Client } from "pg";
 import type { ClientConfig } from "pg";
 import { parse, toClientConfig } from "pg-connection-string";
 
-/** The parameter of an address that names a file with the password. */
+/** The parameter of an address that names a password file. */
 const PASSWORD_FILE = "password_file";
 
 /**
- * What the driver connects by. The file of a password is read for every connection: a token of a cloud's IAM is valid for
- * minutes, and whatever renews it writes it there.
+ * The driver's connection settings. A password file is read for each connection: a token of a cloud's IAM is valid for
+ * minutes, and its renewal overwrites the file.
  */
 export function connectionTo(url: string): ClientConfig {
   const file = URL.canParse(url) ? new URL(url).searchParams.get(PASSWORD_FILE) : null;
@@ -18,8 +18,8 @@ export function connectionTo(url: string): ClientConfig {
 }
 
 /**
- * A client for pools. Where the password cannot be read, the driver reports it and leaves its connection open; the server
- * then waits a minute for the password (authentication_timeout), and every `drop database` waits with it.
+ * A client for pools. If the password cannot be read, the driver only reports that and leaves the connection open. The
+ * server would wait a minute for the password (authentication_timeout), and every `drop database` with it.
  */
 export class PooledClient extends Client {
   override connect(): Promise<Client>;

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { Duplex } from "node:stream";
 import type { Client, Submittable } from "pg";
 
-/** What COPY needs of the driver's connection; its types do not have it. */
+/** The driver's connection as COPY needs it; its types lack this. */
 interface Wire {
   readonly stream: Duplex;
   query(text: string): void;
@@ -12,10 +12,13 @@ interface Wire {
   sendCopyFail(reason: string): void;
 }
 
-/** Rows come one a message: they go on together. */
+/** Each row arrives in a message of its own; they are forwarded in batches. */
 const BATCH_BYTES = 64 * 1024;
 
-/** Rows as text, one a line, as `copy ... to stdout` writes them. Read to its end before the connection is used again. */
+/**
+ * Rows as text, one a line, as `copy ... to stdout` writes them. Read them to the end before using the connection
+ * again.
+ */
 export function copyOut(client: Client, statement: string): Readable & { readonly rows: number } {
   const out = new CopyOut(statement);
   client.query(out as unknown as Submittable);
@@ -41,7 +44,7 @@ class CopyOut extends Readable {
   }
 
   handleCopyData({ chunk }: { chunk: Buffer }): void {
-    // The driver writes over it with what comes next.
+    // The driver overwrites it with the next message.
     this.#batch.push(Buffer.from(chunk));
     this.#bytes += chunk.length;
     if (this.#bytes >= BATCH_BYTES && !this.#flush()) this.#wire?.stream.pause();
@@ -75,7 +78,7 @@ class CopyOut extends Readable {
   }
 }
 
-/** Gives rows to `copy ... from stdin`, and returns how many the server has taken. */
+/** Sends rows to `copy ... from stdin`, and returns how many the server has taken. */
 export function copyIn(client: Client, statement: string, content: AsyncIterable<Buffer>): Promise<number> {
   return new Promise((resolve, reject) => {
     let rows = 0;
@@ -107,7 +110,7 @@ export function copyIn(client: Client, statement: string, content: AsyncIterable
   });
 }
 
-/** Resolves when the stream takes more, or has closed: the driver then reports why. */
+/** Resolves when the stream accepts more, or has closed: then the driver reports why. */
 async function drained(stream: Duplex): Promise<void> {
   const other = new AbortController();
   const { signal } = other;
@@ -118,7 +121,7 @@ async function drained(stream: Duplex): Promise<void> {
   }
 }
 
-/** Of a command's tag, such as `COPY 12`. */
+/** The count in a command's tag, such as `COPY 12`. */
 function rowsOf(tag: string): number {
   return Number(/^COPY (\d+)$/.exec(tag)?.[1] ?? Number.NaN);
 }

@@ -18,7 +18,7 @@ const parsers: typeof types.getTypeParser = ((oid: number, format: never) => {
 export interface Statement {
   readonly name: string;
   readonly text: string;
-  /** Longest wait for it, ms, where it is not the pool's; the server's own statement_timeout holds beside it. */
+  /** Longest time of the statement, ms; default: the pool's. The server's own statement_timeout applies too. */
   readonly query_timeout?: number;
 }
 
@@ -36,9 +36,9 @@ export interface PoolStats {
   readonly waiting: number;
 }
 
-/** The database as the service sees it. */
+/** The database as services use it. */
 export interface Database {
-  /** Runs `work` with the rows of one organisation in view; every statement commits alone. */
+  /** Runs `work` with access to one organisation's rows; every statement commits alone. */
   org<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /** The same in one transaction: all of it or nothing. */
   orgTransaction<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
@@ -48,12 +48,18 @@ export interface Database {
    * the words are.
    */
   search<T>(work: (db: Db) => Promise<T>): Promise<T>;
-  /** Runs `work` over all organisations: credentials, sweepers, relays, the command line. Nothing a request names directly. */
+  /**
+   * Runs `work` across all organisations: for credentials, sweepers, relays and the command line, never for what a
+   * request names directly.
+   */
   system<T>(work: (db: Db) => Promise<T>): Promise<T>;
   systemTransaction<T>(work: (db: Db) => Promise<T>): Promise<T>;
-  /** Calls `onNotify` for each notification on `channel` and always reconnects; `onReconnect` means that some may be lost. */
+  /**
+   * Calls `onNotify` for each notification on `channel`, and always reconnects. `onReconnect`: some may have been
+   * lost.
+   */
   listen(channel: string, onNotify: (payload: string) => void, onReconnect: () => void): { close(): Promise<void> };
-  /** Opens a session of each kind. Throws UnsafeSession where one would not be held to what it may see. */
+  /** Opens a session of each kind. Throws UnsafeSession if one would not be restricted to the rows that it may see. */
   verify(): Promise<void>;
   ping(): Promise<void>;
   /** The usage of the connection pools. */
@@ -70,8 +76,9 @@ export interface DatabaseOptions {
 }
 
 /**
- * Opens the pools: one as role `millrace_app`, held to an organisation's rows, one as the login role for the rest, and one
- * for searches. A session with another role than its pool's is closed, and its caller gets UnsafeSession.
+ * Opens the pools: one as role `millrace_app`, restricted to one organisation's rows, one as the login role for the
+ * rest, and one for searches. A session with a role other than its pool's is closed, and its caller gets
+ * UnsafeSession.
  */
 export function openDatabase(options: DatabaseOptions): Database {
   const common = {
@@ -81,7 +88,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     // Without these a request to an unreachable server would wait for the kernel's own time-outs.
     connectionTimeoutMillis: 5000,
     keepAlive: true,
-    // Longer than the intervals of what looks around, which would otherwise open its connections anew each time.
+    // Longer than the intervals of periodic jobs, which would otherwise open new connections each time.
     idleTimeoutMillis: 60_000,
     types: { getTypeParser: parsers },
   };
@@ -106,8 +113,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     options: `-c statement_timeout=60000 ${planning}`,
     query_timeout: 62_000,
   });
-  // pgvector looks at 150 candidates (recall@10 above 0.98 for 100 000 vectors), and at more until there are enough that may be found.
-  // A server without it takes any name that has a dot.
+  // pgvector looks at 150 candidates (recall@10 above 0.98 for 100 000 vectors), and at more until enough of them are
+  // searchable. A server without pgvector accepts any setting with a dot in its name.
   const searchPool = new Pool({
     ...common,
     verify: asserting("millrace_search"),
@@ -142,7 +149,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     }
   }
 
-  // The organisation a connection was last set to: most statements then need no extra round trip.
+  // The organisation that a connection was last set to: most statements then need no extra round trip.
   const setTo = new WeakMap<PoolClient, string>();
 
   async function enterOrg(client: PoolClient, orgId: string): Promise<void> {
@@ -202,7 +209,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     async ping() {
       await borrow(systemPool, null, (client) => client.query("select 1"));
-      // Nobody else tries them while no request is let through.
+      // Checked here, because no request tries these pools before the process is ready again.
       for (const pool of refused) (await connect(pool)).release();
     },
     pools: () => [poolStats("organisation", orgPool), poolStats("system", systemPool), poolStats("search", searchPool)],
@@ -212,7 +219,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Looks at each new session before anybody gets it. */
+/** Checks each new session before it is used. */
 function asserting(as: ActsAs): (client: PoolClient, done: (error?: Error) => void) => void {
   return (client, done) => {
     assertSession(client, as).then(
@@ -281,7 +288,7 @@ function listen(
   };
 }
 
-/** Codes of sockets and of the resolver of names (EAI_AGAIN: it may answer later). */
+/** Errors of sockets and of name resolution (EAI_AGAIN: it may work later). */
 const UNREACHABLE = new Set([
   "EAI_AGAIN",
   "ECONNREFUSED",
@@ -294,7 +301,7 @@ const UNREACHABLE = new Set([
   "ETIMEDOUT",
 ]);
 
-/** Whether the error means that Postgres is unreachable, shutting down or not to be used (and not that a statement failed). */
+/** Whether the error means that Postgres is unreachable, shutting down or unusable (not that a statement failed). */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (error instanceof UnsafeSession) return true;

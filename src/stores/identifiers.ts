@@ -1,4 +1,4 @@
-/** A name as SQL writes it. */
+/** Quotes a name for SQL. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }

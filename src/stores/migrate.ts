@@ -8,23 +8,24 @@ import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
 import { findUnsupported } from "./server.ts";
 
-/** Any number, the same for every process: migrators of one database wait for each other. */
+/** An arbitrary number, the same for every process, so that migrators of one database wait for each other. */
 const LOCK = 5_217_730_001;
 const LOOK_EVERY_MS = 200;
-/** How a migration begins that builds indexes while others write, which no transaction can. */
+/** The first line of a migration that builds indexes while others write, which cannot run in a transaction. */
 const OUTSIDE = "-- Outside a transaction";
 
 export interface Migrated {
-  /** Names of the migrations that were applied. */
+  /** Names of the applied migrations. */
   readonly applied: string[];
-  /** Roles, policies and grants that the database should have had by its version, and now has: a dump has no roles. */
+  /** Roles, policies and grants that the database lacked for its version and now has: a dump has no roles. */
   readonly mended: string[];
 }
 
 /**
- * Applies the migrations of `directory` that the database does not have yet, in order, each in its own transaction unless it begins
- * with OUTSIDE: of those of `only`, where it is given. Then makes the roles, policies and grants that the database lacks. Throws when the database has a migration this program does not know: it is newer; and when
- * the server's version is not supported.
+ * Applies the migrations of `directory` that the database lacks, in order (only the ones in `only`, if given). Each
+ * runs in its own transaction unless it begins with OUTSIDE. Then makes missing roles, policies and grants. Throws if
+ * the database has a migration this program does not know, because it is newer, or if the server's version is not
+ * supported.
  */
 export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
   const files = (await migrationsIn(directory)).filter((name) => only?.includes(name) ?? true);
@@ -35,7 +36,7 @@ export async function migrate(url: string, directory: string, only?: readonly st
   try {
     const unsupported = await findUnsupported(asDb(client));
     if (unsupported !== undefined) throw new Error(unsupported);
-    // Asked again and again: an index that is built while others write waits for whoever waits for a lock.
+    // Polled rather than awaited: a concurrent index build waits for every session that waits for a lock.
     while (!(await hasLock(client))) await delay(LOOK_EVERY_MS);
     await client.query(
       "create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())",
@@ -49,7 +50,7 @@ export async function migrate(url: string, directory: string, only?: readonly st
       );
     }
     const todo = files.filter((name) => !applied.has(name));
-    // Ahead of the migrations, which grant to them. Who may not make them has had them made.
+    // Before the migrations, which grant to the roles. A login that may not create them needs them to exist.
     const roles = applied.size === 0 ? [] : await mend(client, await findRoleGaps(asDb(client)));
     for (const name of todo) await apply(client, directory, name);
     const rest = (await findAccessGaps(asDb(client))).filter(({ foreign }) => !foreign);
@@ -78,7 +79,7 @@ async function apply(client: Client, directory: string, name: string): Promise<v
   }
 }
 
-/** What has been done by then stays, and repeating it does the rest. */
+/** A failure keeps what was done so far, and a repetition does the rest. */
 async function applyOutside(client: Client, name: string, sql: string): Promise<void> {
   try {
     for (const statement of sql.split(/;\n/)) {
@@ -92,13 +93,13 @@ async function applyOutside(client: Client, name: string, sql: string): Promise<
   }
 }
 
-/** An index that was broken off is there, and of no use: "if not exists" would take it for the index. */
+/** An interrupted build leaves an unusable index, which "if not exists" would accept. */
 async function dropInvalid(client: Client, index: string): Promise<void> {
   const sql = "select from pg_index where indexrelid = to_regclass($1) and not indisvalid";
   if ((await client.query(sql, [index])).rowCount === 1) await client.query(`drop index concurrently ${index}`);
 }
 
-/** Runs what mends each gap, and returns what they were. */
+/** Runs the repair of each gap, and returns the gaps. */
 async function mend(client: Client, gaps: readonly AccessGap[]): Promise<string[]> {
   const mended: string[] = [];
   for (const { what, statement, membership } of gaps) {
@@ -118,7 +119,9 @@ export async function migrationsIn(directory: string): Promise<string[]> {
   return (await readdir(directory)).filter((name) => /^\d{4}_[a-z0-9_]+\.sql$/.test(name)).toSorted();
 }
 
-/** Compares a database with the migrations of `directory`: those it lacks, and those it has that are not there. System only. */
+/**
+ * Compares a database with the migrations of `directory`: those it lacks, and unknown ones that it has. System only.
+ */
 export async function compareMigrations(
   db: Db,
   directory: string,

@@ -1,10 +1,10 @@
 import { uuidv7 } from "uuidv7";
 import type { Db } from "./db.ts";
 
-/** A database that does not answer must not hold up nodes (ms). */
+/** A database that is down must not hold up nodes (ms). */
 const PATIENCE_MS = 3000;
 
-/** The organisations that have a quota of nodes of their own, or whose keys have one. System only. */
+/** The organisations with a quota of nodes of their own, or with a key that has one. System only. */
 export async function listNodeQuotas(db: Db): Promise<string[]> {
   const rows = await db.query<{ org_id: string }>({
     name: "list_node_quotas",
@@ -22,7 +22,10 @@ export interface WantedPlace {
   readonly task: string;
 }
 
-/** Takes a place for a node, for so long; false: there is none now. `most`: of an organisation without a quota of its own. */
+/**
+ * Takes a place for a node for that long; false: there is none now. `most`: the limit of an organisation without its
+ * own quota.
+ */
 export async function takeNodePlace(
   db: Db,
   { org_id, place_id, task, run_id }: WantedPlace,
@@ -40,7 +43,7 @@ export async function takeNodePlace(
   return rows[0]?.taken === true;
 }
 
-/** Keeps places for so long from now on. System only. */
+/** Extends places by that long from now on. System only. */
 export async function keepNodePlaces(db: Db, placeIds: readonly string[], seconds: number): Promise<void> {
   await db.query(
     {
@@ -56,7 +59,7 @@ export async function releaseNodePlace(db: Db, placeId: string): Promise<void> {
   await db.query({ name: "release_node_place", text: "delete from node_places where place_id = $1::uuid" }, [placeId]);
 }
 
-/** Places in use, of the organisation or of one of its keys. */
+/** How many places the organisation or one of its keys uses. */
 export async function countNodePlaces(db: Db, keyId: string | null): Promise<number> {
   const rows = await db.query<{ places: number }>(
     {
@@ -69,7 +72,7 @@ export async function countNodePlaces(db: Db, keyId: string | null): Promise<num
   return rows[0]?.places ?? 0;
 }
 
-/** Removes places that expired long ago: their workers have died. System only. */
+/** Removes places that expired long ago, because their workers have died. System only. */
 export async function purgeNodePlaces(db: Db, limit: number): Promise<number> {
   const rows = await db.query(
     {

@@ -2,12 +2,12 @@ import type { EventType, NewEvent } from "../domain/webhooks/events.ts";
 import { jsonb } from "./jsonb.ts";
 import type { Db } from "./db.ts";
 
-/** An event's type in the text of a statement that writes the event with its subject. */
+/** SQL for an event's type in a statement that writes the event with its subject. */
 export const eventType = (type: EventType): string => `'${type}'`;
 
 /**
- * Writes an event of an organisation, in the transaction that records its subject. Adding it again changes nothing. `relayed`: for
- * one receiver alone, so no relay looks at it.
+ * Writes an event of an organisation in the transaction that records its subject. Repeating it changes nothing.
+ * `relayed`: the event is for one receiver only, so the relay skips it.
  */
 export async function insertEvent(
   db: Db,

@@ -5,18 +5,18 @@ const FIRST_WAIT_MS = 100;
 /** How long, and how, to wait for an unreachable database. */
 export interface OutageRetry {
   readonly maxMs: number;
-  /** Waits between two attempts; rejects to stop retrying. */
+  /** Waits before the next attempt; rejects to stop retrying. */
   readonly sleep: (ms: number) => Promise<unknown>;
   /** The longest wait between two attempts (ms). */
   readonly maxWaitMs?: number;
-  /** Failures of another kind after which it goes on all the same. Default: none. */
+  /** How many failures of another kind it retries as well. Default: none. */
   readonly maxFaults?: number;
   readonly onError?: (error: unknown) => void;
 }
 
 /**
- * Retries `work` while the database is unreachable, after steps that must not be repeated: a request that has been
- * sent, a node that has been executed. Throws an error of another kind after `maxFaults` of them, and a connection error after `maxMs`.
+ * Retries `work` while the database is unreachable. For work after steps that must not be repeated: a sent request, an
+ * executed node. Throws an error of another kind after `maxFaults` of them, and a connection error after `maxMs`.
  */
 export async function whileDatabaseIsAway<T>(
   work: () => Promise<T>,

@@ -10,7 +10,7 @@ export interface QuotaRow {
   readonly most: number;
 }
 
-/** The quotas that are set in the organisation, its keys' among them. */
+/** The quotas that the organisation has set, including its keys'. */
 export function listQuotas(db: Db): Promise<QuotaRow[]> {
   return db.query<QuotaRow>({
     name: "list_quotas",
@@ -18,9 +18,9 @@ export function listQuotas(db: Db): Promise<QuotaRow[]> {
   });
 }
 
-/** The quotas of the organisation, or of one key. Until the transaction ends nobody else changes them. */
+/** The quotas of the organisation or of one key, locked until the transaction ends. */
 export async function lockQuotas(db: Db, keyId: string | null): Promise<QuotaLimits> {
-  // There may be no row yet.
+  // The row may not exist yet.
   await db.query({
     name: "lock_quotas",
     text: "select pg_advisory_xact_lock(hashtextextended('quotas ' || current_org()::text, 0))",
@@ -52,7 +52,7 @@ export async function setQuotas(
          on conflict (org_id, key_id, what) do update set most = excluded.most`,
         [orgId, keyId, what, most],
       );
-      // Calls are added to the sum only while there is a quota.
+      // Calls add to the sum only while there is a quota.
       if (what === "model_usd_month") await recountMonth(db, orgId, keyId);
     }
   }
@@ -63,13 +63,16 @@ export interface QuotaUse {
   readonly key_id: string | null;
   readonly what: Quota;
   readonly used: number;
-  /** Adds to what is used of the same minute or month. */
+  /** Whether it adds to the use of the same minute or month. */
   readonly add: boolean;
-  /** What it is measured against, for events; null: nothing. */
+  /** The limit, for events; null: none. */
   readonly most: number | null;
 }
 
-/** Notes a use, with the event of a use that crosses 80 or 100 %. Answers what is used with it. The row is locked until the transaction ends. */
+/**
+ * Records a use, with an event if it crosses 80 or 100 %. Returns the total use. The row is locked until the
+ * transaction ends.
+ */
 export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
   const { begins, resets_at } = periodOf(use.what, new Date());
   const rows = await db.query<{ used: number }>(
@@ -83,7 +86,7 @@ export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
   return rows[0]?.used ?? 0;
 }
 
-/** What is noted as used: of the minute or month that `now` is in, or when it was counted. */
+/** The recorded use: of the minute or month of `now`, or with the time when it was counted. */
 export async function quotaUsage(
   db: Db,
   keyId: string | null,
@@ -104,7 +107,7 @@ export async function quotaUsage(
   return resets_at !== null && row.period < begins ? { used: 0, period: begins } : row;
 }
 
-/** Until the transaction ends, nobody else adds a file to the organisation whose quota is counted. */
+/** Until the transaction ends, nobody else adds a file to an organisation with this quota. */
 export async function lockStorage(db: Db, orgId: string): Promise<void> {
   await db.query(
     { name: "lock_storage", text: "select pg_advisory_xact_lock(hashtextextended('storage of ' || $1::uuid, 0))" },
@@ -112,7 +115,7 @@ export async function lockStorage(db: Db, orgId: string): Promise<void> {
   );
 }
 
-/** Bytes of the files that the organisation has stored: documents, resources of knowledge bases, skills. */
+/** Bytes of the organisation's files: documents, resources of knowledge bases, skills. */
 export async function countStoredBytes(db: Db): Promise<number> {
   const rows = await db.query<{ bytes: number }>({
     name: "count_stored_bytes",
@@ -123,7 +126,10 @@ export async function countStoredBytes(db: Db): Promise<number> {
   return rows[0]?.bytes ?? 0;
 }
 
-/** What models cost this month, of the organisation or of a key, and what is reserved. Until the transaction ends no other call is admitted. */
+/**
+ * This month's model costs of the organisation or of a key, and the reserved amount. No other call is admitted until
+ * the transaction ends.
+ */
 export async function lockMonth(db: Db, orgId: string, keyId: string | null): Promise<Omit<Spending, "most">> {
   const { begins } = periodOf("model_usd_month", new Date());
   const locked = await db.query(
@@ -149,7 +155,7 @@ export async function lockMonth(db: Db, orgId: string, keyId: string | null): Pr
   return rows[0] ?? { spent: 0, reserved: 0 };
 }
 
-/** Adds up what models have cost this month, of the organisation or of a key. */
+/** Adds up this month's model costs of the organisation or of a key. */
 async function recountMonth(db: Db, orgId: string, keyId: string | null): Promise<void> {
   const { begins } = periodOf("model_usd_month", new Date());
   await db.query(

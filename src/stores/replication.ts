@@ -1,6 +1,6 @@
 import type { Db } from "./db.ts";
 
-/** A server that does not answer sooner is not asked to read (ms). */
+/** A server that takes longer than this to answer is not used for reads (ms). */
 const PATIENCE_MS = 1000;
 
 const numberOf = (position: string): bigint => {
@@ -8,7 +8,7 @@ const numberOf = (position: string): bigint => {
   return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
 };
 
-/** Up to where the log of a primary is written: whatever is committed is before it. System only. */
+/** The position up to which a primary has written its log; everything committed is before it. System only. */
 export async function writtenPosition(db: Db): Promise<bigint> {
   const rows = await db.query<{ position: string }>({
     name: "written_position",
@@ -18,7 +18,7 @@ export async function writtenPosition(db: Db): Promise<bigint> {
   return numberOf(rows[0]?.position ?? "0/0");
 }
 
-/** Up to where a standby has replayed the log of its primary; null: it is no standby. System only. */
+/** The position up to which a standby has replayed its primary's log; null: it is no standby. System only. */
 export async function replayedPosition(db: Db): Promise<bigint | null> {
   const rows = await db.query<{ position: string | null }>({
     name: "replayed_position",

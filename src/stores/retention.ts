@@ -1,13 +1,13 @@
 import type { Db } from "./db.ts";
 
-/** Days that runs are kept after their end, as they are set; null where they are not. */
+/** How many days runs are kept after their end, as set; null if not set. */
 export interface RetentionDays {
   readonly organisation: number | null;
   /** Of the project that was asked for. */
   readonly project: number | null;
 }
 
-/** What is set for the organisation, and for a project of it. */
+/** The settings of the organisation, and of one of its projects. */
 export async function getRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
   const rows = await db.query<RetentionDays>(
     {
@@ -21,9 +21,9 @@ export async function getRetention(db: Db, projectId: string | null): Promise<Re
   return rows[0] ?? { organisation: null, project: null };
 }
 
-/** The same; until the transaction ends nobody else changes the organisation's policies. */
+/** The same; locks the organisation's policies until the transaction ends. */
 export async function lockRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
-  // There may be no row yet.
+  // The row may not exist yet.
   await db.query({
     name: "lock_retention",
     text: "select pg_advisory_xact_lock(hashtextextended('retention ' || current_org()::text, 0))",
@@ -48,8 +48,8 @@ export async function setRetention(db: Db, projectId: string | null, runDays: nu
 }
 
 /**
- * SQL of the projects whose runs are not kept for ever, with the days that count: the fewest of those set for the installation
- * ($1), the organisation and the project, and whether the latter two have set them.
+ * SQL of the projects whose runs are not kept for ever, with the effective days: the fewest that the installation
+ * ($1), the organisation and the project set. Also whether the latter two have set any.
  */
 export const KEPT_FOR = `select p.org_id, p.project_id, least($1::int, o.run_days, q.run_days) as days,
     least(o.run_days, q.run_days) is not distinct from least($1::int, o.run_days, q.run_days) as by_policy

@@ -1,6 +1,6 @@
 /**
- * A query of the keys of waiting rows, round robin by organisation: the first of each before the
- * second of any. Ten thousand rows of one organisation do not delay the one row of another. `most`: of one organisation.
+ * A query of the keys of waiting rows, round robin by organisation: the first of each before the second of any, so
+ * that ten thousand rows of one do not delay the single row of another. `most`: per organisation.
  */
 export function selectRoundRobin(rows: {
   readonly table: string;

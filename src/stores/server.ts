@@ -1,9 +1,9 @@
 import type { Db } from "./db.ts";
 
-/** The major versions of PostgreSQL that the tests are run on: npm test on the newest, npm run test:long on the oldest. */
+/** The tested major versions of PostgreSQL: npm test uses the newest, npm run test:long the oldest. */
 const POSTGRES_VERSIONS = { oldest: 15, newest: 18 } as const;
 
-/** Why a server of this version is not used; undefined where it is. `versionNum` is such as 180004. */
+/** Why a server of this version is refused; undefined if it is accepted. `versionNum` is such as 180004. */
 export function unsupportedVersion(versionNum: number): string | undefined {
   const { oldest, newest } = POSTGRES_VERSIONS;
   const major = Math.floor(versionNum / 10_000);
@@ -11,7 +11,7 @@ export function unsupportedVersion(versionNum: number): string | undefined {
   return `Millrace runs on PostgreSQL ${oldest} to ${newest}, and this server is ${major}.`;
 }
 
-/** Why the server is not used, by its version; undefined where it is. System only. */
+/** Why the server is refused for its version; undefined if it is accepted. System only. */
 export async function findUnsupported(db: Db): Promise<string | undefined> {
   const [row] = await db.query<{ version_num: number }>(
     "select current_setting('server_version_num')::integer as version_num",

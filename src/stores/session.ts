@@ -2,15 +2,18 @@ import type { ClientBase } from "pg";
 import { quoted } from "./identifiers.ts";
 import { ORGANISATION_TABLES } from "./organisation-tables.ts";
 
-/** What the sessions of a pool act as: a role that is held to rows, or whoever DATABASE_URL names. */
+/** The role of a pool's sessions: one restricted to rows, or the login of DATABASE_URL. */
 export type ActsAs = "millrace_app" | "millrace_search" | "login";
 
 const NO_POOLER = "Let DATABASE_URL lead to Postgres itself, not to a pooler such as PgBouncer.";
 
-/** Longest wait for the answer: nobody is served before it (ms). */
+/** Longest wait for the answer (ms): no request is served before it. */
 const TIMEOUT_MS = 5000;
 
-/** Thrown where a session would see rows that it should not, or none; `advice` says what mends that, in SQL where SQL does. */
+/**
+ * Thrown if a session would see rows that it should not, or none; `advice` says how to repair that, in SQL if
+ * possible.
+ */
 export class UnsafeSession extends Error {
   readonly reason: string;
   readonly advice: string;
@@ -23,7 +26,7 @@ export class UnsafeSession extends Error {
   }
 }
 
-/** Thrown where a role has not been made yet: `migrate` makes it. */
+/** Thrown if a role does not exist yet: `migrate` makes it. */
 export class RoleMissing extends UnsafeSession {}
 
 interface Facts {
@@ -32,13 +35,14 @@ interface Facts {
   readonly database: string;
   readonly row_security: boolean;
   readonly exempt: boolean;
-  /** Tables of organisations that the role may read: one whose policies do not hold it, and whether it is the owner. */
+  /** A table of organisations on which policies do not restrict the role, and whether the role owns it. */
   readonly open: { readonly name: string; readonly owned: boolean } | null;
-  /** One whose policies do, and its owner. */
+  /** A table on which they do, and its owner. */
   readonly held: { readonly name: string; readonly owner: string } | null;
 }
 
-// row_security_active knows all of what exempts from policies: ownership, the role's attributes, the table's own switch.
+// row_security_active covers all exemptions from policies: ownership, attributes of the role, and the table's own
+// switch.
 const FACTS = `
   with readable as materialized (
     select c.oid, c.relname as name, pg_get_userbyid(c.relowner) as owner, row_security_active(c.oid) as held
@@ -52,8 +56,8 @@ const FACTS = `
     (select jsonb_build_object('name', name, 'owner', owner) from readable where held order by name limit 1) as held`;
 
 /**
- * Asserts, in one round trip, that a new session is what its pool is for. What is asked for at the start of a connection gets
- * lost behind a pooler, and policies then hold nobody. Throws UnsafeSession.
+ * Verifies in one round trip that a new session fits its pool. Options at the start of a connection get lost behind a
+ * pooler, and policies then restrict nobody. Throws UnsafeSession.
  */
 export async function assertSession(client: ClientBase, as: ActsAs): Promise<void> {
   const query = { text: FACTS, query_timeout: TIMEOUT_MS };
@@ -101,14 +105,14 @@ function problemOfLogin({ login, role, held }: Facts): [reason: string, advice: 
 }
 
 /**
- * Why a connection is refused: an UnsafeSession where it is because of the role that it asks for, or because a pooler lets nobody
- * ask, else the error itself.
+ * Why a connection was refused: an UnsafeSession if the cause is its role, or a pooler that refuses options; else the
+ * error itself.
  */
 export function explainRefusal(error: unknown, as: ActsAs, login: string): unknown {
-  // PgBouncer's own words, where its ignore_startup_parameters does not have `options`.
+  // PgBouncer's message if its ignore_startup_parameters does not have `options`.
   if (error instanceof Error && /unsupported startup parameter: options/.test(error.message))
     return new UnsafeSession("what is asked for at the start of a connection is refused", NO_POOLER, { cause: error });
-  // In whatever language the server speaks, it quotes the name.
+  // The server quotes the name in any language.
   if (as === "login" || !(error instanceof Error) || !error.message.includes(`"${as}"`)) return error;
   switch ((error as { code?: unknown }).code) {
     case "22023":

@@ -2,7 +2,7 @@ import { RUN_STATES, TERMINAL_STATES, isTerminal } from "../domain/runs/run.ts";
 
 const listed = (states: readonly string[]): string => states.map((state) => `'${state}'`).join(", ");
 
-/** The states of runs that have ended, in the text of a statement: as the predicates of indexes have them. */
+/** The terminal states of runs in the text of a statement, as in the predicates of indexes. */
 export const TERMINAL = listed(TERMINAL_STATES);
 /** The others. */
 export const OPEN = listed(RUN_STATES.filter((state) => !isTerminal(state)));

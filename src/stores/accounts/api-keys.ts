@@ -33,7 +33,10 @@ export interface NewApiKey extends KeyLimits {
 const COLUMNS =
   "key_id, org_id, name, kind, prefix, created_by, created_at, expires_at, revoked_at, last_used_at, scopes, read_only, projects, allowed_origins, allowed_addresses";
 
-/** Adds a key, or gives a key of the same id a new secret: a repeated creation whose answer was lost shows a value that works. */
+/**
+ * Adds a key, or gives an existing one of the same id a new secret: if the answer to its creation was lost, the
+ * repetition shows a valid one.
+ */
 export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
   const rows = await db.query<ApiKey>(
     {
@@ -73,7 +76,7 @@ export async function findApiKeyByHash(db: Db, hash: Buffer): Promise<ApiKey | n
   return rows[0] ?? null;
 }
 
-/** Whether a key holds. Until the transaction ends it does. */
+/** Whether a key is valid. It stays so until the transaction ends. */
 export async function holdApiKey(db: Db, keyId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -98,7 +101,7 @@ export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
   );
 }
 
-/** Revokes a key; null when there is none to revoke. */
+/** Revokes a key; null if there is none to revoke. */
 export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null> {
   const rows = await db.query<ApiKey>(
     {

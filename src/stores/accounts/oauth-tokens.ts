@@ -3,11 +3,11 @@ import { GRANTS_OF_USER } from "./project-roles.ts";
 import type { Grants } from "./project-roles.ts";
 import type { UserRole } from "./users.ts";
 
-/** The session that tokens belong to, and what it is used from. */
+/** The session that tokens belong to, and where it is used. */
 export interface TokenSession {
-  /** Of all that were got one from the other; null for tokens from before there was one. */
+  /** Shared by all tokens that were obtained from one another; null for tokens from before this existed. */
   readonly session_id: string | null;
-  /** When its first tokens were given; null where that is now. */
+  /** When its first tokens were given; null: now. */
   readonly began_at: string | null;
   readonly user_agent: string;
   readonly address: string;
@@ -77,7 +77,7 @@ export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | nul
   return rows[0] ?? null;
 }
 
-/** Consumes a refresh token; false when it has been used already. */
+/** Consumes a refresh token; false if it was used already. */
 export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -90,8 +90,8 @@ export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
 }
 
 /**
- * Ends the session of a refresh token: any of the organisation's, or with `userId` only one of that user. Its tokens end as if
- * their time were up: one that is seen again then is no stolen one. Answers whose it was; null where there is none to end.
+ * Ends the session of a refresh token: any of the organisation's, or with `userId` only one of that user. Its tokens
+ * expire, so that a later use does not look like theft. Returns the user; null if there is none to end.
  */
 export async function endTokenSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
   const rows = await db.query<{ user_id: string }>(

@@ -6,7 +6,7 @@ export interface Organisation {
   readonly created_at: string;
 }
 
-/** Adds an organisation; one with the same id is left as it is. */
+/** Adds an organisation; an existing one with the same id stays as it is. */
 export async function insertOrganisation(db: Db, organisation: { org_id: string; name: string }): Promise<void> {
   await db.query(
     {

@@ -3,7 +3,7 @@ import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** What a user may do in one project. */
+/** A user's role in one project. */
 export interface ProjectGrant {
   readonly project_id: string;
   readonly project_name: string;
@@ -17,14 +17,14 @@ const COLUMNS = "g.project_id, p.name as project_name, g.user_id, u.email, g.rol
 const FROM = `project_roles g join users u using (user_id) join projects p using (project_id)
   where g.org_id = current_org() and p.deleted_at is null`;
 
-/** The roles of a user by the ids of projects. */
+/** A user's roles, by project. */
 export type Grants = Readonly<Record<string, ProjectRole>>;
 
-/** The roles of a user of the alias `u` by project, for statements that find out who calls. */
+/** The roles of the user with alias `u`, by project, for statements that authenticate. */
 export const GRANTS_OF_USER =
   "(select jsonb_object_agg(g.project_id, g.role) from project_roles g where g.user_id = u.user_id) as grants";
 
-/** A page of those who have a role in a project, by user. */
+/** A page of the users with a role in a project, by user. */
 export async function listProjectGrants(db: Db, projectId: string, page: Keyset): Promise<ProjectGrant[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
   return db.query<ProjectGrant>(
@@ -37,7 +37,7 @@ export async function listProjectGrants(db: Db, projectId: string, page: Keyset)
   );
 }
 
-/** A page of the roles that a user has in projects, by project. */
+/** A page of a user's roles in projects, by project. */
 export async function listUserGrants(db: Db, userId: string, page: Keyset): Promise<ProjectGrant[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
   return db.query<ProjectGrant>(
@@ -62,7 +62,7 @@ export async function lockProjectGrant(db: Db, projectId: string, userId: string
   return rows[0] ?? null;
 }
 
-/** Gives a user a role in a project, in place of another one. */
+/** Gives a user a role in a project, in place of an earlier one. */
 export async function setProjectGrant(
   db: Db,
   grant: Pick<ProjectGrant, "project_id" | "user_id" | "role"> & { readonly org_id: string },
@@ -77,7 +77,7 @@ export async function setProjectGrant(
   );
 }
 
-/** Takes a user's role in a project away. */
+/** Removes a user's role in a project. */
 export async function deleteProjectGrant(db: Db, projectId: string, userId: string): Promise<void> {
   await db.query(
     {

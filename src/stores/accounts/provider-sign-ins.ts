@@ -34,7 +34,7 @@ export async function insertProviderSignIn(db: Db, signIn: NewProviderSignIn): P
 }
 
 /**
- * Uses a sign-in up; null where there is none of this state, provider and browser, or its time is over. Another browser does not
+ * Uses a sign-in up; null if none has this state, provider and browser, or it has expired. Another browser does not
  * use it up.
  */
 export async function takeProviderSignIn(
@@ -55,7 +55,7 @@ export async function takeProviderSignIn(
   return rows[0] ?? null;
 }
 
-/** Removes sign-ins whose time is over; returns how many. For the sweeper. */
+/** Removes expired sign-ins; returns how many. For the sweeper. */
 export async function purgeProviderSignIns(db: Db, limit: number): Promise<number> {
   const rows = await db.query(
     {

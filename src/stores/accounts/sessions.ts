@@ -5,9 +5,9 @@ import { GRANTS_OF_USER } from "./project-roles.ts";
 import type { Grants } from "./project-roles.ts";
 import type { UserRole } from "./users.ts";
 
-/** A session that nobody has used for so long is over. */
+/** A session ends when nobody has used it for this long. */
 const IDLE = "interval '12 hours'";
-/** However busy it is, a session ends after this long: an open page keeps polling. */
+/** Every session ends after this long, however busy: an open page keeps polling. */
 const LONGEST = "interval '7 days'";
 const LIVE = `ended_at is null and last_seen_at > now() - ${IDLE} and s.created_at > now() - ${LONGEST}`;
 
@@ -18,9 +18,9 @@ export interface NewSession {
   readonly secret_hash: Buffer;
   readonly user_agent: string;
   readonly address: string;
-  /** The identity provider that the person has signed in by. */
+  /** The identity provider of the sign-in. */
   readonly provider_id: string | null;
-  /** The provider's of the sign-in, sealed. */
+  /** The sealed ID token of the sign-in. */
   readonly id_token: Buffer | null;
 }
 
@@ -39,7 +39,7 @@ export interface Session {
   readonly provider_id: string | null;
 }
 
-/** The same with what its user may do in single projects. */
+/** The same with its user's roles in projects. */
 export interface AuthenticatedSession extends Session {
   readonly grants: Grants | null;
 }
@@ -72,7 +72,9 @@ export async function insertSession(db: Db, session: NewSession): Promise<void> 
   );
 }
 
-/** The session with this secret in any organisation; null where it has ended or its user is locked out. Authentication only. */
+/**
+ * The session with this secret in any organisation; null if it has ended or its user is locked. Authentication only.
+ */
 export async function findSessionByHash(db: Db, hash: Buffer): Promise<AuthenticatedSession | null> {
   const rows = await db.query<AuthenticatedSession>(
     {
@@ -85,7 +87,7 @@ export async function findSessionByHash(db: Db, hash: Buffer): Promise<Authentic
   return rows[0] ?? null;
 }
 
-/** Records that a session is in use. */
+/** Records the use of a session. */
 export async function touchSession(db: Db, sessionId: string): Promise<void> {
   await db.query(
     {
@@ -120,7 +122,10 @@ export async function listSessions(db: Db, userId: string | null, page: Keyset):
 
 export type EndedSession = Pick<Session, "user_id" | "provider_id"> & Pick<NewSession, "id_token">;
 
-/** Ends a session: any of the organisation's, or with `userId` only one of that user. Answers what it was; null when there is none to end. */
+/**
+ * Ends a session: any of the organisation's, or with `userId` only one of that user. Returns it; null if there is none
+ * to end.
+ */
 export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<EndedSession | null> {
   const rows = await db.query<EndedSession>(
     {
@@ -168,7 +173,7 @@ export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<voi
   );
 }
 
-/** Uses a link up; null where there is none, it was used before, it has expired, or its user is locked out. */
+/** Uses a link up; null if it is missing, used or expired, or its user is locked. */
 export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: string; user_id: string } | null> {
   const rows = await db.query<{ org_id: string; user_id: string }>(
     {
@@ -181,7 +186,7 @@ export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: st
   return rows[0] ?? null;
 }
 
-/** Removes sessions and links that have been over for a day; returns how many. For the sweeper. */
+/** Removes sessions and links that ended a day ago; returns how many. For the sweeper. */
 export async function purgeSessions(db: Db, limit: number): Promise<number> {
   const rows = await db.query(
     {

@@ -6,7 +6,7 @@ export interface Identity {
   readonly subject: string;
 }
 
-/** The organisation's user of an identity; null where there is none. */
+/** The organisation's user of an identity; null if there is none. */
 export async function findUserOfIdentity(db: Db, { issuer, subject }: Identity): Promise<string | null> {
   const rows = await db.query<{ user_id: string }>(
     {
@@ -30,7 +30,7 @@ export async function hasIdentityOf(db: Db, userId: string, issuer: string): Pro
   return rows.length > 0;
 }
 
-/** Gives a user an identity. Violates the primary key where another user has it. */
+/** Gives a user an identity. Violates the primary key if another user has it. */
 export async function insertIdentity(db: Db, userId: string, { issuer, subject }: Identity): Promise<void> {
   await db.query(
     {

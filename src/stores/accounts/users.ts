@@ -33,7 +33,10 @@ export interface UserChange {
 const COLUMNS = "user_id, org_id, email, role, created_at, disabled_at";
 export const USERS_EMAIL_KEY = "users_email_key";
 
-/** Adds a user, or answers the one with the same id. Violates `users_email_key` when the address is taken in the organisation. */
+/**
+ * Adds a user, or returns the existing one with the same id. Violates `users_email_key` if the organisation has the
+ * address already.
+ */
 export async function insertUser(db: Db, user: NewUser): Promise<User> {
   const rows = await db.query<User>(
     {
@@ -46,14 +49,13 @@ export async function insertUser(db: Db, user: NewUser): Promise<User> {
   return rows[0] as User;
 }
 
-/** A user with what the password is checked against. */
+/** A user with the hash of the password. */
 export interface UserSigningIn extends User {
   readonly password_hash: string;
 }
 
 /**
- * The users with this address, in any organisation or in one, the newest password first: signing in only. The address is
- * in lower case.
+ * The users with this lower-case address, in any organisation or in one, the newest password first. For sign-ins only.
  */
 export async function findUsersByAddress(
   db: Db,
@@ -71,7 +73,7 @@ export async function findUsersByAddress(
   );
 }
 
-/** Stores the same password with today's parameters. */
+/** Stores a hash of the same password with today's parameters. */
 export async function replaceHash(db: Db, userId: string, passwordHash: string): Promise<void> {
   await db.query(
     {
@@ -95,7 +97,7 @@ export interface NamedUser extends User {
   readonly project_role: ProjectRole | null;
 }
 
-/** The organisation's users of these ids and e-mail addresses, all in lower case, with their roles in a project. */
+/** The organisation's users with these ids or e-mail addresses, all in lower case, with their roles in a project. */
 export async function findUsersByName(
   db: Db,
   names: readonly string[],
@@ -120,7 +122,7 @@ export async function lockUsers(db: Db): Promise<User[]> {
   });
 }
 
-/** Keeps every user of the organisation as it is until the transaction ends; readers do not wait for each other. */
+/** Keeps every user of the organisation unchanged until the transaction ends; readers do not wait for each other. */
 export async function holdUsers(db: Db): Promise<User[]> {
   return db.query<User>({
     name: "hold_users",

@@ -18,7 +18,7 @@ export interface AuditEntry extends NewAuditEntry {
   readonly at: string;
 }
 
-/** Which entries to list; members left out restrict nothing. */
+/** Which entries to list; absent members restrict nothing. */
 export interface AuditFilter {
   readonly actor_id?: string | undefined;
   readonly target_id?: string | undefined;
@@ -31,7 +31,7 @@ export interface AuditFilter {
 const COLUMNS = `entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
   target_type, target_id, outcome, changes`;
 
-/** Writes an entry. In the transaction of what it records, so that there is none without the other. */
+/** Writes an entry. Call it in the transaction of the recorded change, so that neither exists without the other. */
 export async function insertAuditEntry(db: Db, entry: NewAuditEntry): Promise<void> {
   await db.query(
     {
@@ -60,7 +60,7 @@ export async function insertAuditEntry(db: Db, entry: NewAuditEntry): Promise<vo
   );
 }
 
-/** A page of the organisation's entries. An entry's time is that of its id. */
+/** A page of the organisation's entries. An entry's time is its id's. */
 export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset): Promise<AuditEntry[]> {
   const { bound, compare, order } = keysetSql(page);
   const values: unknown[] = [page.limit];
@@ -77,7 +77,7 @@ export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset
   );
 }
 
-/** Removes up to `limit` entries of all organisations that are older than so many days. For the sweeper. */
+/** Removes up to `limit` entries of all organisations that are older than that many days. For the sweeper. */
 export async function purgeAuditEntries(db: Db, days: number, limit: number): Promise<number> {
   const rows = await db.query(
     {

@@ -22,7 +22,7 @@ export interface DocumentRow extends DocumentHandle {
   readonly org_id: string;
   readonly filename: string;
   readonly mime_type: string;
-  /** As the upload declared it, of texts; null where it declared none. */
+  /** As the upload declared it, for texts; null if it declared none. */
   readonly charset: string | null;
   /** Bytes. */
   readonly size: number;
@@ -57,7 +57,7 @@ const COLUMNS = `file_id, org_id, project_id, node_id, user_id, filename, mime_t
   text_value, pages, created_at, indexed_at`;
 const OF_HANDLE = "org_id = current_org() and project_id = $1::uuid and node_id = $2::text and user_id = $3::text";
 
-/** Inserts a document that is still to be read; false when it is there already (the same upload, tried again). */
+/** Inserts a document to be read; false if it exists (the same upload, retried). */
 export async function insertDocument(db: Db, document: NewDocument): Promise<boolean> {
   const rows = await db.query(
     {
@@ -83,7 +83,7 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
   return rows.length === 1;
 }
 
-/** How many documents of the organisation wait to be read, as far as `most`. */
+/** How many documents of the organisation wait to be read, counted up to `most`. */
 export async function countPending(db: Db, orgId: string, most: number): Promise<number> {
   const rows = await db.query<{ pending: number }>(
     {
@@ -123,12 +123,12 @@ export async function listDocuments(
   );
 }
 
-/** All documents of a handle that a run sees, in the order they were uploaded. At most `limit`. */
+/** All documents of a handle for a run, in the order they were uploaded. At most `limit`. */
 export async function documentsOfHandle(db: Db, handle: DocumentHandle, limit: number): Promise<DocumentRow[]> {
   return listDocuments(db, handle, null, { beyond: null, ascending: true, limit });
 }
 
-/** Records the text of a document. False when it was removed or settled before. */
+/** Records the text of a document. False if it was removed or settled before. */
 export async function markIndexed(db: Db, fileId: string, text: StoredValue, pages: number | null): Promise<boolean> {
   const rows = await db.query(
     {
@@ -141,7 +141,7 @@ export async function markIndexed(db: Db, fileId: string, text: StoredValue, pag
   return rows.length === 1;
 }
 
-/** Records why a document cannot be read. False when it was removed or settled before. */
+/** Records why a document cannot be read. False if it was removed or settled before. */
 export async function markError(db: Db, fileId: string, error: DocumentError): Promise<boolean> {
   const rows = await db.query(
     {
@@ -153,7 +153,7 @@ export async function markError(db: Db, fileId: string, error: DocumentError): P
   return rows.length === 1;
 }
 
-/** What a removed document leaves behind in the blob store. */
+/** The blobs of a removed document. */
 export interface RemovedDocument {
   readonly file_id: string;
   readonly blob_key: string;
@@ -200,7 +200,7 @@ export async function deleteReplaced(db: Db, newer: NewDocument): Promise<Remove
   );
 }
 
-/** Documents that have waited for longer than this to be read, of all organisations, for the sweeper to start again. */
+/** Documents of all organisations that have waited for longer than this to be read; the sweeper starts them again. */
 export async function pendingDocuments(
   db: Db,
   olderThanMs: number,

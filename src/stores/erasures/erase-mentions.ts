@@ -6,14 +6,14 @@ import { countOf } from "./erase-runs.ts";
 import { addRemoved } from "./erasures.ts";
 import type { OpenErasure } from "./erasures.ts";
 
-/** A page of a table that has been looked through. */
+/** A page of a table that was looked through. */
 export interface Scanned {
-  /** Null: that was the last one. */
+  /** Null: it was the last page. */
   readonly after: string | null;
   readonly found: number;
 }
 
-/** Whether a text names something that is erased, in either case. $1 is the erasure. */
+/** Whether a text names something erased, in upper or lower case. $1 is the erasure. */
 const names = (text: string): string => `exists (select from regexp_matches(${text}, '${UUID_PATTERN}', 'gi') as m
   join erasure_items i on i.erasure_id = $1::uuid and i.item_id = m[1]::uuid)`;
 
@@ -21,8 +21,8 @@ const names = (text: string): string => `exists (select from regexp_matches(${te
 const token = (userId: string): string => JSON.stringify(userId);
 
 /**
- * Removes the events of erased runs, with their deliveries, from a page of the outbox, and notes the runs that triggers have
- * started or will start because of them. In a transaction. System only.
+ * Removes the events of erased runs and their deliveries from a page of the outbox, and notes the runs that triggers
+ * have started or will start because of them. In a transaction. System only.
  */
 export async function eraseEvents(db: Db, erasure: OpenErasure, after: string | null, limit: number): Promise<Scanned> {
   const { erasure_id, org_id, user_id } = erasure;
@@ -65,15 +65,15 @@ export async function eraseEvents(db: Db, erasure: OpenErasure, after: string | 
   return { after: last === undefined || page.length < limit ? null : String(last.seq), found: events.length };
 }
 
-/** An answer that is in the blob store. */
+/** An answer stored as a blob. */
 export interface LongAnswer {
   readonly key: string;
   readonly blob: string;
 }
 
 /**
- * Removes the kept answers that name something erased from a page of them, and answers those whose text is elsewhere. Answers that
- * are encrypted show API keys and the like. In a transaction. System only.
+ * Removes the kept answers of a page that name something erased, and returns those whose text is in the blob store.
+ * Encrypted answers only show API keys and the like. In a transaction. System only.
  */
 export async function eraseAnswers(
   db: Db,
@@ -103,7 +103,7 @@ export async function eraseAnswers(
   };
 }
 
-/** Removes kept answers, and notes their blobs. */
+/** Removes kept answers, and notes their blobs for removal. */
 export async function removeAnswers(
   db: Db,
   { erasure_id, org_id }: Pick<OpenErasure, "erasure_id" | "org_id">,
@@ -127,7 +127,7 @@ export async function removeAnswers(
   return idempotency_answers;
 }
 
-/** Whether a text names something that is erased. System only. */
+/** Whether a text names something erased. System only. */
 export async function namesErased(db: Db, erasureId: string, text: string): Promise<boolean> {
   const rows = await db.query<{ yes: boolean }>({ name: "names_erased", text: `select ${names("$2::text")} as yes` }, [
     erasureId,
@@ -137,7 +137,8 @@ export async function namesErased(db: Db, erasureId: string, text: string): Prom
 }
 
 /**
- * Takes the user's values out of a page of the audit log: who has done what, and when, stays. In a transaction. System only.
+ * Removes the user's values from a page of the audit log. Who did what, and when, stays. In a transaction. System
+ * only.
  */
 export async function eraseAuditValues(
   db: Db,
@@ -149,8 +150,8 @@ export async function eraseAuditValues(
   const rows = await db.query<{ last: string | null; n: number; changed: number }>(
     {
       name: "erase_audit_values",
-      // Of one project alone the user's id stays: it is there in others, too. The entries to change are named by an array: a join may
-      // read the whole log for each page.
+      // In an erasure of one project the user's id stays, because it is in others, too. The changed entries are named
+      // by an array: a join may read the whole log for each page.
       text: `with page as materialized (
           select entry_id, target_id, changes from audit_log where org_id = $2::uuid and entry_id > $3::uuid
           order by entry_id limit $4::int),
@@ -188,7 +189,7 @@ export async function eraseAuditValues(
 }
 
 /**
- * Takes the user's id out of filters of jobs, monitors and imports, where it is replaced, and the values of erased runs out of what
+ * Replaces the user's id in filters of jobs, monitors and imports, and removes the values of erased runs from what
  * imports show. In a transaction. System only.
  */
 export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<number> {
@@ -217,7 +218,7 @@ export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<numbe
         where org_id = $1::uuid and filter ->> 'user_id' = $2::text and finished_at is not null`,
       [org_id, user_id, ERASED],
     );
-    // To leave it out would widen the filter.
+    // Without its user, the filter would find more.
     counts["monitor_filters"] = await countOf(
       db,
       "erase_monitor_filters",

@@ -6,7 +6,7 @@ import type { OpenErasure } from "./erasures.ts";
 
 type ErasureOf = Pick<OpenErasure, "erasure_id" | "org_id" | "project_id" | "user_id">;
 
-/** Notes up to `limit` runs of the user that are not noted yet. Answers how many. System only. */
+/** Notes up to `limit` runs of the user that are not noted yet. Returns how many. System only. */
 export async function findRunsOfUser(
   db: Db,
   { erasure_id, org_id, project_id, user_id }: ErasureOf,
@@ -27,7 +27,7 @@ export async function findRunsOfUser(
   return rows.length;
 }
 
-/** Up to `limit` runs that are still to be removed, and whether they are under way. System only. */
+/** Up to `limit` runs still to be removed, and whether they are open. System only. */
 export async function runsToErase(
   db: Db,
   erasureId: string,
@@ -44,7 +44,7 @@ export async function runsToErase(
   );
 }
 
-/** What is made of runs and refers to them, as items: it is found before they are gone. */
+/** Things made from runs, as items: they must be found before the runs are gone. */
 const FROM_RUNS = `
   select 'run' as kind, r.run_id as item_id from runs r where r.org_id = $2 and r.parent_run_id = any ($3::uuid[])
   union select 'run', r.run_id from runs r where r.org_id = $2 and r.resumed_from is not null
@@ -75,7 +75,7 @@ const GONE: Readonly<Record<string, string>> = {
   import_rows:
     "delete from eval_import_rows where org_id = $1::uuid and source_run_id is not null and source_run_id = any ($2::uuid[])",
   run_texts: "delete from run_deltas where org_id = $1::uuid and run_id = any ($2::uuid[])",
-  // What has a foreign key to runs goes with them; it is counted here, by store.
+  // Rows with a foreign key to runs are removed with them; they are counted here, by store.
   scores: "delete from scores where org_id = $1::uuid and run_id = any ($2::uuid[])",
   pauses: "delete from run_pauses where org_id = $1::uuid and run_id = any ($2::uuid[])",
   run_events: "delete from run_events where org_id = $1::uuid and run_id = any ($2::uuid[])",
@@ -84,8 +84,8 @@ const GONE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Removes runs that have ended, with all that is recorded of them, and notes what was made of them as items of the erasure.
- * Runs that are under way stay. To be called in a transaction. System only.
+ * Removes ended runs with all their records, and notes what was made from them as items of the erasure. Open runs
+ * stay. Call it in a transaction. System only.
  */
 export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly string[]): Promise<number> {
   const { erasure_id, org_id, user_id } = erasure;
@@ -125,7 +125,7 @@ export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly str
   return ids.length;
 }
 
-/** Executes a delete or update, and answers how many rows it was about. */
+/** Executes a delete or update, and returns how many rows it affected. */
 export async function countOf(db: Db, name: string, statement: string, values: readonly unknown[]): Promise<number> {
   const rows = await db.query<{ n: number }>(
     { name, text: `with gone as (${statement} returning 1) select count(*)::int as n from gone` },
@@ -134,7 +134,7 @@ export async function countOf(db: Db, name: string, statement: string, values: r
   return rows[0]?.n ?? 0;
 }
 
-/** Notes that items are gone. */
+/** Records that items are gone. */
 async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): Promise<void> {
   await db.query(
     {
@@ -146,8 +146,8 @@ async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): P
 }
 
 /**
- * Removes up to `limit` rows of datasets that were made of the user's runs, in all versions of their datasets, with their results
- * in experiments; the runs of these are noted. To be called in a transaction. System only.
+ * Removes up to `limit` dataset rows made from the user's runs, in all versions of their datasets, with their results
+ * in experiments; notes the runs of these. Call it in a transaction. System only.
  */
 export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf, limit: number): Promise<number> {
   const items = await db.query<{ item_id: string }>(
@@ -170,8 +170,8 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
     [org_id, ids],
   );
   const of = datasets.map(({ dataset_id }) => dataset_id);
-  // Jobs have files of results, and Temporal has the rows as they were given to their runs. A row of an experiment names its newest
-  // run only, and goes with a deleted experiment; all of its runs name the row of the dataset.
+  // Jobs have files of results, and Temporal has the rows as inputs of their runs. A row of an experiment names only
+  // its newest run and goes with a deleted experiment; but every run names the row of the dataset.
   await db.query(
     {
       name: "find_experiment_items",
@@ -216,7 +216,10 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
   return ids.length;
 }
 
-/** Takes the files from the jobs of experiments that had such rows; they can be exported anew. In a transaction. System only. */
+/**
+ * Removes the files from the jobs of experiments with such rows; they can be exported again. In a transaction. System
+ * only.
+ */
 export async function eraseExports(db: Db, { erasure_id, org_id }: ErasureOf): Promise<number> {
   const files = await db.query<{ job_id: string; blob_key: string }>(
     {

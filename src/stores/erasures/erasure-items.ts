@@ -3,14 +3,14 @@ import { LOWEST_ID } from "../keyset.ts";
 
 type ErasureItemKind = "run" | "document" | "dataset_row" | "score" | "experiment_job";
 
-/** Something that Temporal may have a workflow of; `open`: it is still under way, and is waited for. */
+/** Something that Temporal may have a workflow of. `open`: it is still running, and the erasure waits for it. */
 interface KeptHistory {
   readonly kind: ErasureItemKind;
   readonly item_id: string;
   readonly open: boolean;
 }
 
-/** Adds items that are gone already, but for their histories. */
+/** Adds items that are gone already except for their histories. */
 export async function insertRemovedItems(
   db: Db,
   { erasure_id, org_id }: { readonly erasure_id: string; readonly org_id: string },
@@ -27,7 +27,7 @@ export async function insertRemovedItems(
   );
 }
 
-/** Up to `limit` items whose histories are still to be removed, beyond one. System only. */
+/** Up to `limit` items beyond one whose histories must still be removed. System only. */
 export async function keptHistories(
   db: Db,
   erasureId: string,
@@ -45,7 +45,7 @@ export async function keptHistories(
   );
 }
 
-/** Temporal has no workflow of this any more. In the transaction that counts it. */
+/** Records that Temporal has no workflow of this any more. Call it in the transaction that counts it. */
 export async function markHistoryGone(db: Db, erasureId: string, itemId: string): Promise<void> {
   await db.query(
     {
@@ -68,7 +68,7 @@ export async function erasedBlobs(db: Db, erasureId: string, limit: number): Pro
   return rows.map(({ key }) => key);
 }
 
-/** These blobs are dealt with. System only. */
+/** Forgets blobs that were dealt with. System only. */
 export async function forgetBlobs(db: Db, erasureId: string, keys: readonly string[]): Promise<void> {
   await db.query(
     {
@@ -79,7 +79,7 @@ export async function forgetBlobs(db: Db, erasureId: string, keys: readonly stri
   );
 }
 
-/** Records of model calls and costs of the erased runs, which stay. System only. */
+/** The remaining records of model calls and costs of erased runs. System only. */
 export async function modelCallsLeft(
   db: Db,
   { erasure_id, org_id }: { erasure_id: string; org_id: string },
@@ -95,7 +95,7 @@ export async function modelCallsLeft(
   return rows[0]?.n ?? 0;
 }
 
-/** The nodes of projects under which the user has documents, and the projects in which the user has a conversation. */
+/** The nodes in projects where the user has documents, and the projects where the user has a conversation. */
 export async function placesOfUser(
   db: Db,
   userId: string,

@@ -30,13 +30,13 @@ export type NewErasure = Pick<
   "erasure_id" | "org_id" | "project_id" | "user_hash" | "created_by_type" | "created_by_id"
 > & { readonly user_id: string };
 
-/** An erasure that is not done. */
+/** An unfinished erasure. */
 export type OpenErasure = ErasureRow & { readonly user_id: string };
 
 const COLUMNS = `erasure_id, org_id, project_id, user_id, user_hash, state, progress, removed, remaining, problem, created_by_type,
   created_by_id, created_at, started_at, finished_at`;
 
-/** Begins an erasure; null where one of the same user and project is under way. */
+/** Starts an erasure; null if one of the same user and project is in progress. */
 export async function insertErasure(db: Db, erasure: NewErasure): Promise<ErasureRow | null> {
   const rows = await db.query<ErasureRow>(
     {
@@ -59,7 +59,7 @@ export async function insertErasure(db: Db, erasure: NewErasure): Promise<Erasur
   return rows[0] ?? null;
 }
 
-/** The erasure of a user that is under way, or null. */
+/** The user's erasure in progress, or null. */
 export async function findOpenErasure(db: Db, userId: string, projectId: string | null): Promise<ErasureRow | null> {
   const rows = await db.query<ErasureRow>(
     {
@@ -105,7 +105,7 @@ const DUE = lockRoundRobin({
   limit: "$1::int",
 });
 
-/** Takes open erasures in hand that no other process has, organisations in turn. System only. */
+/** Claims open erasures that no other process is working on, organisations in turn. System only. */
 export async function takeErasures(db: Db, limit: number, leaseMs: number): Promise<OpenErasure[]> {
   return db.query<OpenErasure>(
     {
@@ -118,7 +118,7 @@ export async function takeErasures(db: Db, limit: number, leaseMs: number): Prom
   );
 }
 
-/** Notes where an erasure goes on, and for how long (ms) it is in hand or left alone. System only. */
+/** Records where an erasure goes on, and how long (ms) it is claimed or left alone. System only. */
 export async function noteErasure(
   db: Db,
   erasureId: string,
@@ -136,7 +136,7 @@ export async function noteErasure(
   );
 }
 
-/** Adds to what an erasure has removed; in the transaction that removes it. */
+/** Adds to the counts of an erasure, in the transaction that removes. */
 export async function addRemoved(db: Db, erasureId: string, counts: ErasureCounts): Promise<void> {
   const some = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
   if (Object.keys(some).length === 0) return;
@@ -151,7 +151,7 @@ export async function addRemoved(db: Db, erasureId: string, counts: ErasureCount
   );
 }
 
-/** Ends an erasure: of the user its hash is left, and of what was found the numbers. System only. */
+/** Ends an erasure: only the user's hash and the counts stay. System only. */
 export async function endErasure(db: Db, erasureId: string, remaining: readonly ErasureRest[]): Promise<void> {
   await db.query({ name: "drop_erasure_items", text: "delete from erasure_items where erasure_id = $1::uuid" }, [
     erasureId,

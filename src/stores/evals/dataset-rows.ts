@@ -20,7 +20,7 @@ const AT_VERSION = `org_id = current_org() and dataset_id = $1::uuid
   and case when $2::int is null then to_version is null else from_version <= $2 and (to_version is null or to_version > $2) end`;
 const PRESENT = "org_id = current_org() and dataset_id = $1::uuid and row_id = $2::uuid and to_version is null";
 
-/** Adds rows to the version that begins with them. Throws the unique violation of `eval_dataset_rows_external_key`. */
+/** Adds rows to the version that starts with them. Throws the unique violation of `eval_dataset_rows_external_key`. */
 export async function insertRows(
   db: Db,
   orgId: string,
@@ -41,7 +41,7 @@ export async function insertRows(
   );
 }
 
-/** One row as it is now, or (with `version`) was then; null where there is none. */
+/** One row at present, or at `version`; null if there is none. */
 export async function findRow(
   db: Db,
   datasetId: string,
@@ -58,7 +58,7 @@ export async function findRow(
   return rows[0] ?? null;
 }
 
-/** A row of any dataset that is there, as it is now; null where there is none. */
+/** The present state of a row of any existing dataset; null if there is none. */
 export async function findRowAnywhere(db: Db, rowId: string): Promise<DatasetRowRow | null> {
   const rows = await db.query<DatasetRowRow>(
     {
@@ -94,7 +94,7 @@ export async function listRows(db: Db, datasetId: string, search: RowSearch, pag
   );
 }
 
-/** Ends the present state of a row with the version that begins; false where there is no such row. */
+/** Ends the present state of a row at the version that starts now; false if there is no such row. */
 export async function closeRow(db: Db, datasetId: string, rowId: string, version: number): Promise<boolean> {
   const rows = await db.query(
     {
@@ -106,7 +106,7 @@ export async function closeRow(db: Db, datasetId: string, rowId: string, version
   return rows.length === 1;
 }
 
-/** Adds the state that a row has from `version` on. Throws the unique violation of `eval_dataset_rows_external_key`. */
+/** Adds the state of a row from `version` on. Throws the unique violation of `eval_dataset_rows_external_key`. */
 export async function reviseRow(
   db: Db,
   orgId: string,
@@ -141,7 +141,7 @@ export async function reviseRow(
   return rows[0] as DatasetRowRow;
 }
 
-/** Copies the rows of an earlier version into the new one, which the caller has locked. False where they are equal. */
+/** Copies the rows of an earlier version into the new one, which the caller has locked. False if they are equal. */
 export async function restoreRows(db: Db, datasetId: string, version: number, next: number): Promise<boolean> {
   const content = (row: string): string => `${CONTENT}, status`.replaceAll(/[a-z_]+/g, `${row}.$&`);
   const then = "t.dataset_id = $1::uuid and t.from_version <= $2::int and (t.to_version is null or t.to_version > $2)";
@@ -172,7 +172,7 @@ export async function restoreRows(db: Db, datasetId: string, version: number, ne
   return (closed[0]?.n ?? 0) + (restored[0]?.n ?? 0) > 0;
 }
 
-/** The nodes, and members of metadata, that the rows of a version name: the columns of a table of them. */
+/** The nodes and metadata members that a version's rows name: the columns of a table of them. */
 export async function rowColumns(
   db: Db,
   datasetId: string,

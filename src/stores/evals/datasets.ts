@@ -25,7 +25,7 @@ export type NewDataset = Pick<
   "dataset_id" | "org_id" | "name" | "description" | "project_id" | "input_schema" | "metadata" | "tags"
 >;
 
-/** What may be changed; what is absent stays. */
+/** The changeable members; absent ones stay. */
 export type DatasetChange = {
   readonly [Member in Exclude<keyof NewDataset, "dataset_id" | "org_id">]?: NewDataset[Member] | undefined;
 };
@@ -34,7 +34,7 @@ const COLUMNS = `dataset_id, org_id, name, description, project_id, input_schema
   created_at, updated_at`;
 const ONE = "org_id = current_org() and dataset_id = $1::uuid and deleted_at is null";
 
-/** Inserts a dataset; false when there is one of that id (the same request, tried again). */
+/** Inserts a dataset; false if the id exists (the same request, retried). */
 export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolean> {
   const rows = await db.query(
     {
@@ -57,7 +57,7 @@ export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolea
   return rows.length === 1;
 }
 
-/** One dataset, or null; with `lock` nobody else changes it, or its rows, until the transaction ends. */
+/** One dataset, or null; `lock` also locks its rows until the transaction ends. */
 export async function findDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow | null> {
   const rows = await db.query<DatasetRow>(
     {
@@ -88,7 +88,7 @@ export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset):
   );
 }
 
-/** Changes a dataset, which the caller has locked. */
+/** Changes a dataset that the caller has locked. */
 export async function updateDataset(db: Db, datasetId: string, change: DatasetChange): Promise<DatasetRow | null> {
   const rows = await db.query<DatasetRow>(
     {
@@ -115,7 +115,10 @@ export async function updateDataset(db: Db, datasetId: string, change: DatasetCh
   return rows[0] ?? null;
 }
 
-/** Begins and returns the next version of a dataset, with `added` more rows. Locks its rows until the transaction ends. Null for a missing dataset. */
+/**
+ * Starts and returns the next version of a dataset, with `added` more rows. Locks its rows until the transaction ends.
+ * Null for a missing dataset.
+ */
 export async function nextVersion(db: Db, datasetId: string, added: number): Promise<number | null> {
   const rows = await db.query<{ version: number }>(
     {
@@ -128,7 +131,7 @@ export async function nextVersion(db: Db, datasetId: string, added: number): Pro
   return rows[0]?.version ?? null;
 }
 
-/** Counts the present rows of a dataset anew. */
+/** Counts the present rows of a dataset again. */
 export async function setRowCount(db: Db, datasetId: string): Promise<void> {
   await db.query(
     {
@@ -141,7 +144,7 @@ export async function setRowCount(db: Db, datasetId: string): Promise<void> {
   );
 }
 
-/** Deletes a dataset for every request that follows. False where there is none. */
+/** Deletes a dataset for all later requests. False if there is none. */
 export async function markDatasetDeleted(db: Db, datasetId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -153,7 +156,7 @@ export async function markDatasetDeleted(db: Db, datasetId: string): Promise<boo
   return rows.length === 1;
 }
 
-/** Removes rows of deleted datasets, `limit` at most, and datasets that have none left. Returns how many rows there were. */
+/** Removes rows of deleted datasets, `limit` at most, and datasets without rows. Returns how many rows there were. */
 export async function purgeDatasets(db: Db, limit: number): Promise<number> {
   const removed = await db.query(
     {
@@ -165,7 +168,7 @@ export async function purgeDatasets(db: Db, limit: number): Promise<number> {
     [limit],
   );
   if (removed.length < limit) {
-    // Deleted experiments are removed first: they refer to it.
+    // Deleted experiments are removed first, because they refer to it.
     const gone = `select d.dataset_id from eval_datasets d where d.deleted_at is not null
       and not exists (select from eval_dataset_rows r where r.dataset_id = d.dataset_id)
       and not exists (select from experiments e where e.dataset_id = d.dataset_id)`;

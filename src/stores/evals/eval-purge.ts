@@ -1,8 +1,8 @@
 import type { Db } from "../db.ts";
 
 /**
- * Removes rows of deleted experiments, `limit` at most, with the scores that were made for them, and experiments that have none
- * left. Scores of runs that a monitor has taken as well stay. Returns how many rows there were. System only.
+ * Removes rows of deleted experiments, `limit` at most, with their scores, and experiments without rows. Scores of
+ * runs that a monitor has sampled stay. Returns how many rows there were. System only.
  */
 export async function purgeExperiments(db: Db, limit: number): Promise<number> {
   const removed = await db.query(
@@ -21,7 +21,7 @@ export async function purgeExperiments(db: Db, limit: number): Promise<number> {
     [limit],
   );
   if (removed.length < limit) {
-    // Their jobs go with them; the files of exports are blobs that nothing refers to any more.
+    // Their jobs go with them. Nothing refers to exported files any more, so the sweep removes these blobs.
     await db.query({
       name: "purge_experiments",
       text: `delete from experiments e where e.deleted_at is not null
@@ -33,8 +33,8 @@ export async function purgeExperiments(db: Db, limit: number): Promise<number> {
 }
 
 /**
- * Removes what deleted monitors have taken, `limit` runs at most, with the scores that were made for them. Scores that another
- * monitor or an experiment has use for stay. Returns how many runs there were. System only.
+ * Removes the samples of deleted monitors, `limit` runs at most, with their scores. Scores that another monitor or an
+ * experiment uses stay. Returns how many runs there were. System only.
  */
 export async function purgeMonitoredRuns(db: Db, limit: number): Promise<number> {
   const removed = await db.query(

@@ -32,7 +32,7 @@ export interface PinnedEvaluator {
 const COLUMNS = `e.evaluator_id, e.org_id, e.name, e.description, e.template_id, e.version, v.definition, e.secret, e.created_at, e.updated_at`;
 const JOINED = "evaluators e join evaluator_versions v using (evaluator_id, version)";
 
-/** Inserts an evaluator in its first version; false when there is one of that id (the same request, tried again). */
+/** Inserts the first version of an evaluator; false if the id exists (the same request, retried). */
 export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolean> {
   const rows = await db.query(
     {
@@ -49,9 +49,9 @@ export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolea
   return rows.length === 1;
 }
 
-/** One evaluator as it is now, or null; with `lock` nobody else changes it until the transaction ends. */
+/** The present version of an evaluator, or null; `lock` locks it until the transaction ends. */
 export async function findEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow | null> {
-  // A statement of its own: the version that somebody else has added while it waited is not there for the one that waits.
+  // A separate statement: the one that waited for the lock does not see a version that somebody added meanwhile.
   if (lock)
     await db.query(
       {
@@ -88,7 +88,7 @@ export async function listEvaluators(db: Db, search: EvaluatorSearch, page: Keys
   );
 }
 
-/** Gives an evaluator its next version, which the caller has locked. */
+/** Adds a version to an evaluator that the caller has locked. */
 export async function reviseEvaluator(
   db: Db,
   row: Pick<EvaluatorRow, "evaluator_id" | "name" | "description" | "definition" | "secret">,
@@ -106,7 +106,7 @@ export async function reviseEvaluator(
   );
 }
 
-/** Deletes an evaluator for every request that follows; its versions stay for what has pinned them. False where there is none. */
+/** Deletes an evaluator for all later requests; pinned versions stay. False if there is none. */
 export async function markEvaluatorDeleted(db: Db, evaluatorId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -119,7 +119,7 @@ export async function markEvaluatorDeleted(db: Db, evaluatorId: string): Promise
   return rows.length === 1;
 }
 
-/** Versions of evaluators, deleted ones too, in the given order. Missing ones are left out. */
+/** Versions of evaluators, including deleted ones, in the given order. Missing ones are left out. */
 export async function pinnedEvaluators(
   db: Db,
   pins: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>,

@@ -28,7 +28,7 @@ export interface JobRow {
 const COLUMNS = `job_id, org_id, experiment_id, kind, options, state, done, total, errors, cancel, blob_key, created_at, finished_at`;
 const ONE = "org_id = current_org() and job_id = $1::uuid";
 
-/** Inserts a job; false when there is one of that id (the same request, tried again). */
+/** Inserts a job; false if the id exists (the same request, retried). */
 export async function insertJob(
   db: Db,
   job: Pick<JobRow, "job_id" | "org_id" | "experiment_id" | "kind" | "options" | "state">,
@@ -54,7 +54,7 @@ export async function findJob(db: Db, jobId: string): Promise<JobRow | null> {
   return rows[0] ?? null;
 }
 
-/** The job of an experiment that is under way, apart from exports; null where there is none. */
+/** The open job of an experiment, apart from exports; null if there is none. */
 export async function activeJob(db: Db, experimentId: string): Promise<JobRow | null> {
   const rows = await db.query<JobRow>(
     {
@@ -67,14 +67,14 @@ export async function activeJob(db: Db, experimentId: string): Promise<JobRow | 
   return rows[0] ?? null;
 }
 
-/** Notes that a job is to stop; its workflow sees it before it starts anything more. */
+/** Asks a job to stop. Its workflow sees that before it starts anything more. */
 export async function askToCancel(db: Db, jobId: string): Promise<void> {
   await db.query({ name: "cancel_experiment_job", text: `update experiment_jobs set cancel = true where ${ONE}` }, [
     jobId,
   ]);
 }
 
-/** Notes how far a job is: `done`, or null where its rows tell. Of an ended one nothing. */
+/** Records the progress of a job: `done`, or null if its rows tell. Does nothing to an ended one. */
 export async function noteJob(db: Db, jobId: string, done: number | null, total: number | null): Promise<void> {
   await db.query(
     {
@@ -89,7 +89,7 @@ export async function noteJob(db: Db, jobId: string, done: number | null, total:
   );
 }
 
-/** Ends a job; false where it has ended. */
+/** Ends a job; false if it has ended. */
 export async function endJob(
   db: Db,
   jobId: string,
@@ -115,7 +115,7 @@ const OPEN = lockRoundRobin({
   limit: "$2::int",
 });
 
-/** Jobs that should be under way, to be started again; each is taken once in a while. */
+/** Jobs that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenJobs(
   db: Db,
   olderThanMs: number,

@@ -3,12 +3,12 @@ import type { JsonObject, StoredValue } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import type { Keyset } from "../keyset.ts";
 
-// An experiment's pages and batches are taken before anything is joined to them: what they cost does not grow with its rows,
-// whatever Postgres knows of the tables. The sums are planned anew each time (they have no name), and look up the scores of a
-// row by its run (offset 0 keeps Postgres from the other order): by another plan all rows would be read for each score, until
-// the tables are analysed.
+// Pages and batches of an experiment are selected before anything is joined to them, so their cost does not grow with
+// its rows, whatever statistics Postgres has. The sums are unnamed statements and planned each time. They look up a
+// row's scores by its run (offset 0 keeps Postgres from the other order): another plan would read all rows for each
+// score until the tables are analysed.
 
-/** How many rows are in which state. */
+/** How many rows are in each state. */
 export async function countStates(db: Db, experimentId: string): Promise<Array<{ state: RowState; n: number }>> {
   return db.query<{ state: RowState; n: number }>(
     {
@@ -19,7 +19,7 @@ export async function countStates(db: Db, experimentId: string): Promise<Array<{
   );
 }
 
-/** How many rows are in which state, and what the ended ones took. */
+/** How many rows are in each state, with the cost and time of the ended ones. */
 export async function countRows(
   db: Db,
   experimentId: string,
@@ -64,16 +64,16 @@ export async function countRows(
   };
 }
 
-/** What an evaluator's version says of the rows of an experiment. */
+/** The results of an evaluator's version in an experiment. */
 export type Summary = Omit<EvaluatorStatus, "ci95" | "baseline" | "pass_rate" | "name" | "expected" | "unscored"> & {
-  /** Scores that say something, whether it is a number or not. */
+  /** Scores with a result, numeric or not. */
   readonly said: number;
   /** Scores that pass or fail. */
   readonly judged: number;
   readonly judge_cost_usd: number;
 };
 
-/** Summaries of an experiment's scores, an evaluator's version each. */
+/** Summaries of an experiment's scores, one for each version of an evaluator. */
 export async function summarise(db: Db, experimentId: string): Promise<Summary[]> {
   return db.query<Summary & Record<string, unknown>>(
     `select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
@@ -101,10 +101,12 @@ export interface Difference {
   readonly same: number;
 }
 
-/** How far scores differ by less is unchanged. */
+/** Scores that differ by less than this count as unchanged. */
 const SAME = 1e-9;
 
-/** The same rows in the same repetition of two experiments, with their scores by the same version of an evaluator. */
+/**
+ * The rows that two experiments share in the same repetition, with their scores by the same version of an evaluator.
+ */
 const PAIRS = `from experiment_rows x
   join experiment_rows y on y.experiment_id = $2::uuid and y.row_id = x.row_id and y.repetition = x.repetition
   cross join lateral (select * from scores where run_id = x.run_id and source = 'evaluator' and number is not null offset 0) s
@@ -112,7 +114,7 @@ const PAIRS = `from experiment_rows x
     and evaluator_version = s.evaluator_version and source = 'evaluator' and number is not null offset 0) b
   where x.org_id = current_org() and y.org_id = current_org() and x.experiment_id = $1::uuid`;
 
-/** Compares the same rows in the same repetition, where both were scored by the same version. */
+/** Compares these rows where the same version scored both. */
 export async function compareRows(db: Db, experimentId: string, baselineId: string): Promise<Difference[]> {
   return db.query<Difference & Record<string, unknown>>(
     `select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
@@ -123,7 +125,7 @@ export async function compareRows(db: Db, experimentId: string, baselineId: stri
   );
 }
 
-/** How many rows two experiments have, and how many of them are the same. */
+/** How many rows two experiments have, and how many they share. */
 export async function countPairs(
   db: Db,
   experimentId: string,
@@ -140,7 +142,7 @@ export async function countPairs(
   return { both, only_here: here - both, only_there: there - both };
 }
 
-/** A score that is another one in the other experiment. */
+/** A score that differs in the other experiment. */
 export interface ChangedScore {
   readonly evaluator_id: string;
   readonly row_id: string;
@@ -151,7 +153,7 @@ export interface ChangedScore {
   readonly with_number: number;
 }
 
-/** Scores that differ most between two experiments. */
+/** The scores that differ most between two experiments. */
 export async function changedScores(
   db: Db,
   experimentId: string,

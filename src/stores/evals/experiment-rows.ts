@@ -4,7 +4,10 @@ import type { RunError, RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-/** Makes the rows of an experiment of its dataset's version, each repetition one after the other. Again it adds nothing. Returns how many there are. */
+/**
+ * Makes an experiment's rows from its dataset's version, one repetition after the other. A repeated call adds nothing.
+ * Returns how many there are.
+ */
 export async function makeRows(db: Db, experimentId: string): Promise<number> {
   await db.query(
     {
@@ -29,7 +32,7 @@ export async function makeRows(db: Db, experimentId: string): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** Selects the rows that a job runs again: of some dataset rows, or all incomplete ones. Returns how many. */
+/** Selects the rows that a job runs again: some rows of the dataset, or all incomplete ones. Returns how many. */
 export async function resetRows(db: Db, experimentId: string, rowIds: readonly string[] | null): Promise<number> {
   const rows = await db.query(
     {
@@ -44,7 +47,7 @@ export async function resetRows(db: Db, experimentId: string, rowIds: readonly s
   return rows.length;
 }
 
-/** A row that is to be run, with what it is run with. */
+/** A row to be run, with its inputs. */
 export interface OpenRow {
   readonly place: number;
   readonly row_id: string;
@@ -54,7 +57,7 @@ export interface OpenRow {
   readonly inputs: JsonObject;
 }
 
-/** The next rows of a lane that have not been scored. */
+/** The next unscored rows of a lane. */
 export async function openRows(
   db: Db,
   experimentId: string,
@@ -76,7 +79,7 @@ export async function openRows(
   );
 }
 
-/** Gives rows their runs. A row that has one keeps it. */
+/** Assigns runs to rows. A row that has one keeps it. */
 export async function assignRuns(
   db: Db,
   experimentId: string,
@@ -93,7 +96,7 @@ export async function assignRuns(
   );
 }
 
-/** How a row has ended. */
+/** The end of a row. */
 export interface RowEnd {
   readonly place: number;
   readonly state: RowState;
@@ -103,7 +106,9 @@ export interface RowEnd {
   readonly tokens: number | null;
 }
 
-/** Writes how rows have ended; `scored`: their evaluators are done. Returns the cost of rows that were not scored before. */
+/**
+ * Records the ends of rows; `scored`: their evaluators are done. Returns the cost of rows that were not scored before.
+ */
 export async function endRows(db: Db, experimentId: string, ends: readonly RowEnd[]): Promise<number> {
   const rows = await db.query<{ cost_usd: number | null }>(
     {
@@ -120,7 +125,7 @@ export async function endRows(db: Db, experimentId: string, ends: readonly RowEn
   return rows.reduce((sum, row) => sum + (row.cost_usd ?? 0), 0);
 }
 
-/** Ends the rows that have not been run, where nobody will run them. Returns the ids of runs that were made for them. */
+/** Ends the rows without an end, because nobody will run them. Returns the ids of runs that were made for them. */
 export async function cancelRows(db: Db, experimentId: string): Promise<string[]> {
   const rows = await db.query<{ run_id: string | null }>(
     {
@@ -133,7 +138,7 @@ export async function cancelRows(db: Db, experimentId: string): Promise<string[]
   return rows.flatMap(({ run_id }) => (run_id === null ? [] : [run_id]));
 }
 
-/** A row to be scored, with what is expected of it and how its run has ended. */
+/** A row to be scored, with its expected outputs and the end of its run. */
 export interface RanRow {
   readonly place: number;
   readonly run_id: string;

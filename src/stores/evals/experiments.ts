@@ -25,7 +25,7 @@ export interface ExperimentRow {
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly cost_usd: number;
   readonly result: ExperimentStatus | null;
-  /** The same as it was a while ago, of a job that is under way. */
+  /** The same, some time ago, for a running job. */
   readonly progress: ExperimentStatus | null;
   readonly revision: number;
   readonly created_at: string;
@@ -34,7 +34,7 @@ export interface ExperimentRow {
   readonly finished_at: string | null;
 }
 
-/** What an experiment is to do. */
+/** The definition of an experiment. */
 export type ExperimentPlan = Pick<
   ExperimentRow,
   | "name"
@@ -73,7 +73,7 @@ const values = (plan: ExperimentPlan): unknown[] => [
   plan.max_cost_usd,
 ];
 
-/** Inserts an experiment, DRAFT; false where there is one of that id (the same request, tried again). */
+/** Inserts an experiment, DRAFT; false if the id exists (the same request, retried). */
 export async function insertExperiment(
   db: Db,
   orgId: string,
@@ -94,7 +94,7 @@ export async function insertExperiment(
   return rows.length === 1;
 }
 
-/** One experiment, or null; with `lock` nobody else changes it until the transaction ends. */
+/** One experiment, or null; `lock` locks it until the transaction ends. */
 export async function findExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow | null> {
   const rows = await db.query<ExperimentRow>(
     {
@@ -126,7 +126,7 @@ export async function listExperiments(db: Db, search: ExperimentSearch, page: Ke
   );
 }
 
-/** Writes what an experiment is to do, which the caller has locked. */
+/** Writes the definition of an experiment that the caller has locked. */
 export async function updateExperiment(
   db: Db,
   experimentId: string,
@@ -145,7 +145,7 @@ export async function updateExperiment(
   );
 }
 
-/** Moves an experiment to another state; members that are absent stay. */
+/** Moves an experiment to another state; absent members stay. */
 export async function moveExperiment(
   db: Db,
   experimentId: string,
@@ -153,7 +153,7 @@ export async function moveExperiment(
   end?: {
     readonly verdict: Verdict | null;
     readonly error: ExperimentRow["error"];
-    /** Null where it could not be worked out. */
+    /** Null if it could not be worked out. */
     readonly result: ExperimentStatus | null;
   },
 ): Promise<void> {
@@ -177,7 +177,7 @@ export async function moveExperiment(
   );
 }
 
-/** Claims the update of an experiment's progress for a while; false where another process has claimed it. */
+/** Claims the update of an experiment's progress for a while; false if another process has claimed it. */
 export async function claimProgressUpdate(db: Db, experimentId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -190,7 +190,7 @@ export async function claimProgressUpdate(db: Db, experimentId: string): Promise
   return rows.length === 1;
 }
 
-/** Keeps how an experiment stands, and when that is worked out next. */
+/** Stores the progress of an experiment, and when it is worked out next. */
 export async function noteProgress(
   db: Db,
   experimentId: string,
@@ -207,7 +207,7 @@ export async function noteProgress(
   );
 }
 
-/** Adds what runs and judges have cost. */
+/** Adds the cost of runs and judges. */
 export async function addCost(db: Db, experimentId: string, costUsd: number): Promise<void> {
   if (costUsd === 0) return;
   await db.query(
@@ -216,7 +216,7 @@ export async function addCost(db: Db, experimentId: string, costUsd: number): Pr
   );
 }
 
-/** Deletes an experiment for every request that follows. False where there is none. */
+/** Deletes an experiment for all later requests. False if there is none. */
 export async function markExperimentDeleted(db: Db, experimentId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -234,7 +234,7 @@ const USES = {
   evaluator_id: "evaluators @> jsonb_build_array(jsonb_build_object('evaluator_id', $1::uuid))",
 } as const;
 
-/** Experiments that use a dataset, have another one as their baseline, or have pinned a version of an evaluator. */
+/** Experiments that use a dataset, have another one as baseline, or have pinned a version of an evaluator. */
 export async function experimentsUsing(
   db: Db,
   what: keyof typeof USES,
@@ -251,7 +251,7 @@ export async function experimentsUsing(
   );
 }
 
-/** Writes what an experiment that has ended comes to once one of its scores is another one; the caller has locked it. */
+/** Writes the result of an ended experiment after one of its scores changed; the caller has locked it. */
 export async function reviseResult(
   db: Db,
   experimentId: string,

@@ -22,7 +22,7 @@ export interface ImportRow {
   readonly source: ImportSource;
   readonly mapping: Mapping | null;
   readonly mode: ImportMode;
-  /** Null: `skip`, except that a `replace` which would skip most records is none. */
+  /** Null: `skip`, except that a `replace` must not skip most of its records. */
   readonly on_error: "skip" | "abort" | null;
   readonly dry_run: boolean;
   readonly status: ImportStatus;
@@ -42,7 +42,7 @@ export type NewImport = Pick<
 const COLUMNS = `import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run, status, counts, errors, preview, version,
   created_at, finished_at`;
 
-/** Inserts an import; false when there is one of that id (the same request, tried again). */
+/** Inserts an import; false if the id exists (the same request, retried). */
 export async function insertImport(db: Db, row: NewImport): Promise<boolean> {
   const rows = await db.query(
     {
@@ -77,7 +77,7 @@ export async function findImport(db: Db, importId: string): Promise<ImportRow | 
   return rows[0] ?? null;
 }
 
-/** A record that has become a row. */
+/** A record that became a row. */
 export interface StagedRow extends RowContent {
   /** The members of the row that the record sets. */
   readonly given: readonly RowPart[];
@@ -86,7 +86,7 @@ export interface StagedRow extends RowContent {
   readonly source_run_id: string | null;
 }
 
-/** Stores rows until they are applied. Rows of lines that are stored already stay as they are. */
+/** Stores rows until they are applied. Rows of lines that are already stored stay as they are. */
 export async function stageRows(db: Db, { org_id, import_id }: ImportInput, rows: readonly StagedRow[]): Promise<void> {
   await db.query(
     {
@@ -102,7 +102,7 @@ export async function stageRows(db: Db, { org_id, import_id }: ImportInput, rows
   );
 }
 
-/** Forgets the rows that an earlier attempt has kept. */
+/** Removes the rows that an earlier attempt stored. */
 export async function forgetStaged(db: Db, importId: string): Promise<void> {
   await db.query(
     {
@@ -113,7 +113,7 @@ export async function forgetStaged(db: Db, importId: string): Promise<void> {
   );
 }
 
-/** Notes how far an import is; false where it has ended. */
+/** Records the progress of an import; false if it has ended. */
 export async function noteImport(
   db: Db,
   importId: string,
@@ -130,7 +130,7 @@ export async function noteImport(
   return rows.length === 1;
 }
 
-/** Ends an import and forgets the rows that it kept; false where it has ended. */
+/** Ends an import and removes its stored rows; false if it has ended. */
 export async function endImport(
   db: Db,
   importId: string,
@@ -153,9 +153,9 @@ export async function endImport(
 const APPLY_TIMEOUT_MS = 600_000;
 
 /**
- * Writes what an import has read into the version of its dataset that begins, which the caller has locked: `append` adds what has
- * no external id in use, `upsert` changes rows of the same external id in what the record speaks of, `replace` makes them what the
- * record says and removes all others.
+ * Applies an import to the new version of its dataset, which the caller has locked. `append` adds rows whose external
+ * id is not in use. `upsert` also changes rows of the same external id in the members that the record has. `replace`
+ * makes these rows as the record has them, and removes all others.
  */
 export async function applyImport(
   db: Db,
@@ -163,7 +163,8 @@ export async function applyImport(
   version: number,
 ): Promise<Pick<ImportCounts, "created" | "updated" | "removed">> {
   await db.query(`set local statement_timeout = ${APPLY_TIMEOUT_MS}`);
-  // Rows that a statement has inserted stand in its indexes, unseen: to look each new row up there would grow with the square.
+  // A statement's own inserted rows are in the indexes but invisible: looking up each new row would take quadratic
+  // time.
   await db.query("set local enable_nestloop = off");
   const counted = async (name: string, change: string, before = ""): Promise<number> => {
     const text = `with ${before} changed as (${change} returning 1) select count(*) as n from changed`;
@@ -176,13 +177,14 @@ export async function applyImport(
   let updated = 0;
   if (mode !== "append") {
     const whole = mode === "replace";
-    // A mapping names members of inputs, expected outputs and metadata: the others stay. Without one they are given whole.
+    // A mapping names members of inputs, expected outputs and metadata, and the others stay. Without a mapping, a
+    // record gives them whole.
     const parts = ROW_PARTS.map((part) => {
       const isMerged = mapping !== null && ["inputs", "expected_outputs", "metadata"].includes(part);
       const next = isMerged ? `r.${part} || s.${part}` : `s.${part}`;
       return whole ? `s.${part}` : `case when '${part}' = any (s.given) then ${next} else r.${part} end`;
     });
-    // No record speaks of it: a row that was archived stays so, unless the rows are to be those of the import.
+    // Records do not mention this: an archived row stays archived, unless the import replaces all rows.
     const status = whole ? "'active'" : "r.status";
     const named = ROW_PARTS.map((part, i) => `${parts[i]} as next_${part}`).join(", ");
     updated = await counted(
@@ -224,7 +226,7 @@ const OPEN = lockRoundRobin({
   limit: "$2::int",
 });
 
-/** Imports that should be under way, to be started again; each is taken once in a while. */
+/** Imports that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
   return db.query<ImportInput & Record<string, unknown>>(
     {

@@ -2,7 +2,7 @@ import type { RunLabels, RunSelection } from "../../domain/evals/monitor.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-/** What the relay knows of a monitor. */
+/** The parts of a monitor that the relay needs. */
 export type SamplingMonitor = RunSelection & {
   readonly monitor_id: string;
   readonly sampling_rate: number;
@@ -31,18 +31,21 @@ export async function labelsOf(db: Db, runIds: readonly string[]): Promise<Array
   );
 }
 
-/** An hour's runs that a monitor is to count. */
+/** The runs of one hour for a monitor to count. */
 export interface HourCount {
   readonly monitor_id: string;
   readonly org_id: string;
   /** RFC 3339. */
   readonly hour: string;
   readonly eligible: number;
-  /** How many it would take. */
+  /** How many of them the monitor would sample. */
   readonly wanted: number;
 }
 
-/** Counts runs of hours, and answers how many of those wanted the monitors may take: never more than `max_per_hour` of an hour. System only. */
+/**
+ * Counts runs by hour, and returns how many of the wanted ones the monitors may sample: never more than
+ * `max_per_hour`. System only.
+ */
 export async function countHours(
   db: Db,
   counts: readonly HourCount[],
@@ -50,7 +53,7 @@ export async function countHours(
   return db.query<Pick<HourCount, "monitor_id" | "hour"> & { granted: number }>(
     {
       name: "count_monitor_hours",
-      // The row's lock puts relays of several processes in order: the cap holds for all of them together.
+      // The row's lock serialises the relays of several processes, so the cap holds for all together.
       text: `insert into eval_monitor_hours as h (monitor_id, hour, org_id, eligible, sampled, granted)
         select c.monitor_id, c.hour, c.org_id, c.eligible, least(c.wanted, m.max_per_hour), least(c.wanted, m.max_per_hour)
         from jsonb_to_recordset($1::jsonb) c(monitor_id uuid, hour timestamptz, org_id uuid, eligible int, wanted int)
@@ -67,7 +70,7 @@ export async function countHours(
   );
 }
 
-/** A run that a monitor takes. */
+/** A run that a monitor samples. */
 export interface TakenRun {
   readonly monitor_id: string;
   readonly org_id: string;
@@ -76,7 +79,7 @@ export interface TakenRun {
   readonly ended_at: string;
 }
 
-/** Queues runs for scoring by monitors. Runs that were removed meanwhile are left out. System only. */
+/** Queues runs for scoring by monitors, except runs that were removed meanwhile. System only. */
 export async function takeRuns(db: Db, runs: readonly TakenRun[]): Promise<void> {
   await db.query(
     {
@@ -91,13 +94,13 @@ export async function takeRuns(db: Db, runs: readonly TakenRun[]): Promise<void>
   );
 }
 
-/** A run that waits to be scored, and the attempts so far. */
+/** A run that waits for its scores, and its attempts so far. */
 export interface WaitingRun {
   readonly run_id: string;
   readonly attempts: number;
 }
 
-/** The oldest runs that a monitor has not scored; counts the attempt. At most one of runs with `suspicious` attempts. */
+/** The oldest unscored runs of a monitor; counts the attempt. Runs with `suspicious` attempts come one at a time. */
 export async function beginScoring(
   db: Db,
   monitorId: string,
@@ -119,7 +122,7 @@ export async function beginScoring(
   );
 }
 
-/** Writes what the evaluators have said of runs, and counts them once. What is missing is an error. */
+/** Stores the evaluators' scores of runs, and counts them once. A missing score is an error. */
 export async function endScoring(
   db: Db,
   monitorId: string,

@@ -6,7 +6,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** What the scores of some time come to. */
+/** A summary of scores over some time. */
 export interface ScoreSummary {
   /** Scores that count in the mean. */
   readonly n: number;
@@ -21,7 +21,7 @@ export interface ScoreSummary {
   readonly errors: number;
 }
 
-/** A summary of one bucket, or of the whole time; of one group, or of all. */
+/** The summary of one bucket, or of the whole time; of one group, or of all. */
 export interface SummaryRow extends ScoreSummary {
   readonly period: "current" | "previous";
   readonly start: string | null;
@@ -48,8 +48,8 @@ const SUMMARY = `count(number) as n, avg(number) as mean, percentile_cont(array[
   stddev_samp(number) as stddev, count(*) filter (where passed) as passes, count(passed) as judged, count(*) filter (where failed) as errors`;
 
 /**
- * Summaries of a monitor's scores: of each bucket, and of the whole time and the one before it, all by group where one is named.
- * Everything that it reads is in one index.
+ * Summaries of a monitor's scores: of each bucket, of the whole time, and of the time before it; all by group if one
+ * is named. Everything it reads is in one index.
  */
 export async function summariseScores(
   db: Db,
@@ -63,7 +63,7 @@ export async function summariseScores(
   const rows = await db.query<SummaryRow & { percentiles: Array<number | null> | null }>(
     {
       name: `summarise_monitor_${groupBy ?? "all"}`,
-      // The time before is one bucket: only its totals are asked for.
+      // The time before is one bucket, because only its totals are wanted.
       text: `select period, start, ${groupBy === null ? "null::text" : "grp"} as "group", ${SUMMARY} from (
           select number, passed, failed, ${group} as grp, case when ended_at >= $3::timestamptz then 'current' else 'previous' end as period,
             case when ended_at >= $3::timestamptz
@@ -81,7 +81,7 @@ export async function summariseScores(
   });
 }
 
-/** Runs that a monitor has seen. */
+/** Counts of the runs that a monitor has seen. */
 export interface SeenRuns {
   readonly period: "current" | "previous";
   readonly start: string | null;
@@ -91,7 +91,7 @@ export interface SeenRuns {
   readonly errored: number;
 }
 
-/** What a monitor has seen of runs, by bucket: whole hours. */
+/** Counts of a monitor's runs by bucket: whole hours. */
 export async function countSeen(
   db: Db,
   monitorId: string,
@@ -111,7 +111,7 @@ export async function countSeen(
   );
 }
 
-/** What the scores in a condition's window come to, and when it was looked at. */
+/** The summary of a condition's window, and when it was read. */
 export interface WindowSummary {
   readonly now: string;
   readonly n: number;
@@ -122,7 +122,7 @@ export interface WindowSummary {
   readonly errors: number;
 }
 
-/** The windows of conditions up to now, in their order. */
+/** The windows of conditions up to now, in the conditions' order. */
 export async function summariseWindows(
   db: Db,
   monitorId: string,
@@ -151,7 +151,7 @@ export type Blame =
   | { readonly kind: "judged"; readonly passed: boolean }
   | { readonly kind: "numbers"; readonly below: boolean; readonly threshold: number };
 
-/** The runs in a condition's window that make for its alert, the worst first. */
+/** The runs in a condition's window that contribute to its alert, the worst first. */
 export async function blamedRuns(
   db: Db,
   monitorId: string,
@@ -188,7 +188,7 @@ export interface SampleSearch {
   readonly max_score: number | null;
 }
 
-/** A run that a monitor has taken. */
+/** A run that a monitor has sampled. */
 export interface SampledRun {
   readonly run_id: string;
   readonly ended_at: string;
@@ -196,7 +196,7 @@ export interface SampledRun {
   readonly state: RunState;
   readonly inputs: Readonly<Record<string, StoredValue>>;
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
-  /** Null while they are still to be made. */
+  /** Null while they are not made yet. */
   readonly scored_at: string | null;
   readonly scores: ReadonlyArray<{
     readonly evaluator_id: string;
@@ -209,7 +209,7 @@ export interface SampledRun {
   }>;
 }
 
-/** A page of the runs that a monitor has taken, by their ids. */
+/** A page of a monitor's sampled runs, by their ids. */
 export async function listSampledRuns(
   db: Db,
   monitorId: string,
@@ -222,7 +222,7 @@ export async function listSampledRuns(
     condition: string,
   ): string => `exists (select from eval_monitor_scores s where s.monitor_id = t.monitor_id
     and s.run_id = t.run_id and ($4::uuid is null or s.evaluator_id = $4) and ${condition})`;
-  // Of several scores one that failed makes the run one that failed; so it is with errors.
+  // If one of several scores failed, the run counts as failed; likewise with errors.
   const matching = `and ${said(`($5::text is null or case $5 when 'passed' then s.passed when 'failed' then not s.passed else s.failed end)
       and ($6::float8 is null or s.number >= $6) and ($7::float8 is null or s.number <= $7)`)}
     and ($5::text is distinct from 'passed' or not ${said("s.passed is false")})`;

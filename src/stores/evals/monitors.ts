@@ -5,7 +5,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** What a monitor is to do. */
+/** The definition of a monitor. */
 export interface MonitorPlan {
   readonly name: string;
   readonly description: string;
@@ -25,7 +25,7 @@ export interface MonitorRow extends MonitorPlan {
   readonly alert_state: AlertState;
   readonly revision: number;
   readonly applied_revision: number;
-  /** Why its runs were not scored, or its alert not looked at, the last time. */
+  /** Why its runs could not be scored, or its alert not be checked, the last time. */
   readonly last_error: string | null;
   readonly last_error_at: string | null;
   readonly created_at: string;
@@ -33,7 +33,7 @@ export interface MonitorRow extends MonitorPlan {
   readonly deleted_at: string | null;
 }
 
-/** With how the runs that it has seen were dealt with. */
+/** With counts of its runs by what happened to them. */
 export type MonitorDetail = MonitorRow & MonitorStats;
 
 const COLUMNS = `m.monitor_id, m.org_id, m.name, m.description, m.project_id, m.flow_versions, m.evaluators, m.sampling_rate, m.filter,
@@ -58,7 +58,7 @@ const values = (plan: MonitorPlan): unknown[] => [
   plan.enabled,
 ];
 
-/** Inserts a monitor; nothing where there is one of that id (the same request, tried again). */
+/** Inserts a monitor; does nothing if the id exists (the same request, retried). */
 export async function insertMonitor(
   db: Db,
   {
@@ -94,7 +94,7 @@ export async function findMonitor(db: Db, monitorId: string): Promise<MonitorDet
   return rows[0] ?? null;
 }
 
-/** Locks a monitor, deleted or not, until the transaction ends; null where there is none. */
+/** Locks a monitor, deleted or not, until the transaction ends; null if there is none. */
 export async function lockMonitor(db: Db, monitorId: string): Promise<MonitorRow | null> {
   const rows = await db.query<MonitorRow>(
     { name: "lock_monitor", text: `select ${COLUMNS} from eval_monitors m where ${ONE} for update` },
@@ -138,9 +138,9 @@ export async function monitorsUsing(
   );
 }
 
-/** How many monitors the organisation has beside this one. Until the transaction ends nobody else adds one. */
+/** How many other monitors the organisation has. Until the transaction ends nobody else adds one. */
 export async function countMonitors(db: Db, except: string): Promise<number> {
-  // A separate statement: the count's must begin after the lock is there, or it does not see what the others added.
+  // A separate statement: the count must begin after the lock, or it does not see what others added.
   await db.query({
     name: "lock_monitor_count",
     text: "select pg_advisory_xact_lock(hashtextextended('eval_monitors ' || current_org(), 0))",
@@ -155,7 +155,7 @@ export async function countMonitors(db: Db, except: string): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** Writes what a monitor is to do, which the caller has locked. */
+/** Writes the definition of a monitor that the caller has locked. */
 export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan): Promise<void> {
   await db.query(
     {
@@ -168,7 +168,7 @@ export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan
   );
 }
 
-/** Sets the alert of a monitor, which the caller has locked. */
+/** Sets the alert of a monitor that the caller has locked. */
 export async function updateAlert(db: Db, monitorId: string, alert: AlertSettings, state: AlertState): Promise<void> {
   await db.query(
     {
@@ -180,7 +180,7 @@ export async function updateAlert(db: Db, monitorId: string, alert: AlertSetting
   );
 }
 
-/** Writes where the alert of a monitor stands, which the caller has locked. */
+/** Writes the alert's state of a monitor that the caller has locked. */
 export async function noteAlert(db: Db, monitorId: string, state: AlertState): Promise<void> {
   await db.query(
     { name: "note_monitor_alert", text: `update eval_monitors m set alert_state = $2::jsonb where ${ONE}` },
@@ -188,7 +188,7 @@ export async function noteAlert(db: Db, monitorId: string, state: AlertState): P
   );
 }
 
-/** Says why a monitor does not do its work; null: it does. */
+/** Records why a monitor does not work; null: it works. */
 export async function noteMonitorError(db: Db, monitorId: string, message: string | null): Promise<void> {
   await db.query(
     {
@@ -199,7 +199,7 @@ export async function noteMonitorError(db: Db, monitorId: string, message: strin
   );
 }
 
-/** Deletes a monitor for everything that follows; housekeeping removes what it has taken. */
+/** Deletes a monitor for everything that follows; housekeeping removes its samples. */
 export async function markMonitorDeleted(db: Db, monitorId: string): Promise<void> {
   await db.query(
     {
@@ -210,7 +210,7 @@ export async function markMonitorDeleted(db: Db, monitorId: string): Promise<voi
   );
 }
 
-/** Deletes the monitors of a project, whose row the transaction has locked. */
+/** Deletes the monitors of a project that the transaction has locked. */
 export async function markMonitorsOfProjectDeleted(db: Db, projectId: string): Promise<void> {
   await db.query(
     {
@@ -222,7 +222,7 @@ export async function markMonitorsOfProjectDeleted(db: Db, projectId: string): P
   );
 }
 
-/** What a monitor's schedule in Temporal is made of. */
+/** The parts of a monitor that determine its schedule in Temporal. */
 export type MonitorSchedule = Pick<MonitorRow, "org_id" | "monitor_id" | "enabled" | "revision" | "deleted_at">;
 
 const SCHEDULED = "m.org_id, m.monitor_id, m.enabled, m.revision, m.deleted_at";
@@ -236,7 +236,7 @@ export async function findMonitorSchedule(db: Db, monitorId: string): Promise<Mo
   return rows[0] ?? null;
 }
 
-/** The same of monitors that there are, by id, those behind `after`, without refused schedules. System only. */
+/** The same of existing monitors behind `after`, by id, except refused schedules. System only. */
 export async function monitorSchedules(db: Db, after: string, limit: number): Promise<MonitorSchedule[]> {
   return db.query<MonitorSchedule>(
     {
@@ -250,8 +250,8 @@ export async function monitorSchedules(db: Db, after: string, limit: number): Pr
 }
 
 /**
- * Monitors whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one that
- * cannot be applied blocks no other. System only.
+ * Monitors whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one
+ * that cannot be applied blocks no other. System only.
  */
 export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ org_id: string; id: string }>> {
   return db.query<{ org_id: string; id: string }>(
@@ -264,7 +264,7 @@ export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ 
   );
 }
 
-/** Says that Temporal's schedule is that of a revision; false where the monitor has another one by now. */
+/** Records that Temporal has the schedule of a revision; false if the monitor has another one by now. */
 export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<boolean> {
   const rows = await db.query(
     {
@@ -276,7 +276,7 @@ export async function markMonitorApplied(db: Db, monitorId: string, revision: nu
   return rows.length === 1;
 }
 
-/** Says why Temporal takes no schedule of a revision: it is not asked again. */
+/** Records why Temporal refuses the schedule of a revision, which is not tried again. */
 export async function markMonitorRefused(db: Db, monitorId: string, revision: number, message: string): Promise<void> {
   await db.query(
     {
@@ -288,7 +288,10 @@ export async function markMonitorRefused(db: Db, monitorId: string, revision: nu
   );
 }
 
-/** Removes what is older than `days`, and what deleted monitors have left, `limit` at most of each kind. Returns how many there were of the most frequent one, `limit` at most. System only. */
+/**
+ * Removes samples older than `days`, and the remains of deleted monitors, `limit` at most of each kind. Returns how
+ * many there were of the most frequent kind, `limit` at most. System only.
+ */
 export async function purgeMonitors(db: Db, days: number, limit: number): Promise<number> {
   let most = 0;
   for (const [table, time, key] of [

@@ -3,7 +3,7 @@ import type { JsonObject, StoredValue } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-/** What a run was given and has yielded. */
+/** The inputs and outputs of a run. */
 export interface RunValues {
   readonly run_id: string;
   readonly inputs: Readonly<Record<string, StoredValue>>;
@@ -11,7 +11,7 @@ export interface RunValues {
   readonly metadata: JsonObject;
 }
 
-/** Runs of production that a filter holds for, newest first, from before a run on. */
+/** Production runs that a filter matches, newest first, from before a run on. */
 export async function listRunsToImport(
   db: Db,
   filter: RunSourceFilter,
@@ -43,7 +43,7 @@ export async function listRunsToImport(
   );
 }
 
-/** The metadata of a run of an experiment; null of any other one. */
+/** The metadata of an experiment's run; null for any other run. */
 export async function findRunMetadata(db: Db, runId: string): Promise<JsonObject | null> {
   const [row] = await db.query<{ metadata: JsonObject }>(
     {

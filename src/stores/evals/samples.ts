@@ -4,7 +4,7 @@ import type { RunError, RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { TERMINAL } from "../states.ts";
 
-/** What is scored of a run, values where they are kept. */
+/** The parts of a run that are scored; long values by reference. */
 export interface SampleRun {
   readonly run_id: string;
   readonly state: RunState;
@@ -22,7 +22,7 @@ export interface SampleRun {
 /** Nodes of a run that an evaluator sees. */
 const MAX_NODES = 1000;
 
-/** What is scored of runs that have ended. */
+/** The scored parts of ended runs. */
 export async function sampleRuns(db: Db, runIds: readonly string[]): Promise<SampleRun[]> {
   return db.query<SampleRun & Record<string, unknown>>(
     {
@@ -39,7 +39,7 @@ export async function sampleRuns(db: Db, runIds: readonly string[]): Promise<Sam
   );
 }
 
-/** A node as its run's record has it. */
+/** A node in its run's record. */
 export interface RecordedNode extends SampleNode {
   readonly run_id: string;
   readonly path: string;

@@ -7,7 +7,7 @@ import type { Keyset } from "../keyset.ts";
 
 export const SCORE_SOURCES = ["api", "human", "evaluator"] as const;
 
-/** What an evaluator, a program or a person says of a run. */
+/** A score of a run by an evaluator, a program or a person. */
 export interface ScoreRow {
   readonly score_id: string;
   readonly org_id: string;
@@ -16,7 +16,7 @@ export interface ScoreRow {
   readonly name: string;
   readonly data_type: DataType;
   readonly value: Json;
-  /** What it counts in means; null where it counts nothing. */
+  /** Its number in means; null if it has none. */
   readonly number: number | null;
   readonly passed: boolean | null;
   readonly label: string | null;
@@ -30,13 +30,13 @@ export interface ScoreRow {
   readonly author: string | null;
   readonly metadata: JsonObject;
   readonly usage: JsonObject | null;
-  /** What was said first, and who has corrected it. */
+  /** The original score, and who corrected it. */
   readonly corrected: Correction | null;
   readonly revision: number;
   readonly created_at: string;
 }
 
-/** A score as it was before it was corrected for the first time, and by whom and when it was the last time. */
+/** A score before its first correction, and who corrected it last and when. */
 export interface Correction extends Pick<ScoreRow, "value" | "passed" | "comment" | "error"> {
   readonly by: string;
   readonly at: string;
@@ -45,8 +45,8 @@ export interface Correction extends Pick<ScoreRow, "value" | "passed" | "comment
 export type NewScore = Omit<ScoreRow, "org_id" | "created_at" | "corrected" | "revision">;
 
 /**
- * Writes scores of one organisation. A score of an evaluator's version that the run has stays as it is, unless it is an error or
- * `replace` is set: then the new one takes its place, under the old id. What somebody has corrected stays in any case.
+ * Writes scores of one organisation. An existing score by the same version of an evaluator stays, unless it is an
+ * error or `replace` is set: then the new one replaces it under the old id. A corrected score always stays.
  */
 export async function insertScores(db: Db, orgId: string, scores: readonly NewScore[], replace = false): Promise<void> {
   if (scores.length === 0) return;
@@ -74,7 +74,7 @@ export async function insertScores(db: Db, orgId: string, scores: readonly NewSc
 const COLUMNS = `score_id, org_id, run_id, node_id, name, data_type, value, number, passed, label, comment, error, source, evaluator_id,
   evaluator_version, experiment_id, monitor_id, author, metadata, usage, corrected, revision, created_at`;
 
-/** One score, or null; with `lock` nobody else changes it until the transaction ends. */
+/** One score, or null; `lock` locks it until the transaction ends. */
 export async function findScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow | null> {
   const rows = await db.query<ScoreRow & Record<string, unknown>>(
     {
@@ -86,7 +86,7 @@ export async function findScore(db: Db, scoreId: string, lock = false): Promise<
   return rows[0] ?? null;
 }
 
-/** Changes a score, which the caller has locked; a monitor's copy of it follows. */
+/** Changes a score that the caller has locked; a monitor's copy of it follows. */
 export async function correctScore(
   db: Db,
   score: Pick<
@@ -127,7 +127,7 @@ export async function deleteScore(db: Db, scoreId: string): Promise<void> {
   );
 }
 
-/** Which scores are looked for; what is null does not matter. */
+/** Which scores to list; null members restrict nothing. */
 export interface ScoreSearch {
   readonly run_id: string | null;
   readonly project_id: string | null;
@@ -143,7 +143,7 @@ export interface ScoreSearch {
   readonly created_before: string | null;
 }
 
-/** Conditions by what they look at, each with the next parameter. */
+/** Conditions by the columns that they use, each with the next parameter. */
 const CONDITIONS: { readonly [Name in keyof ScoreSearch]: (parameter: string) => string } = {
   run_id: (at) => `run_id = ${at}::uuid`,
   project_id: (at) => `exists (select from runs r where r.run_id = scores.run_id and r.project_id = ${at}::uuid)`,
@@ -164,7 +164,7 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
   const { bound, compare, order } = keysetSql(page);
   const asked = (Object.keys(CONDITIONS) as Array<keyof ScoreSearch>).filter((name) => (search[name] ?? null) !== null);
   const conditions = asked.map((name, i) => ` and ${CONDITIONS[name](`$${i + 3}`)}`).join("");
-  // Planned for what is asked: by which index is a matter of that.
+  // Unnamed, so that it is planned for these conditions, which decide the index.
   return db.query<ScoreRow & Record<string, unknown>>(
     `select ${COLUMNS} from scores where org_id = current_org()${conditions}
         and score_id ${compare} $1::uuid order by score_id ${order} limit $2::int`,
@@ -172,7 +172,7 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
   );
 }
 
-/** Which evaluators' versions have scored these runs without an error, as `run evaluator version`. */
+/** The versions of evaluators that have scored these runs without an error, as `run evaluator version`. */
 export async function scoredBefore(db: Db, runIds: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ key: string }>(
     {

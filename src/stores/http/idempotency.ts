@@ -1,18 +1,18 @@
 import type { Db } from "../db.ts";
 
-/** How long a claim holds without being renewed: the time after which the request of a crashed process may be retried. */
+/** How long a claim lasts without renewal: after this time the request of a crashed process may be retried. */
 export const LEASE_SECONDS = 30;
 
-/** An answer as it is kept. */
+/** A stored answer. */
 export interface StoredAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The bytes of the body, as text; sealed ones in base64. */
+  /** The bytes of the body, as text; base64 if sealed. */
   readonly body?: string;
-  /** Where a long body is kept. */
+  /** The blob of a long body. */
   readonly blob?: string;
   readonly sealed?: boolean;
-  /** Of the request's body, where `request_hash` is without it. */
+  /** Digest of the request's body, if `request_hash` does not cover it. */
   readonly digest?: string;
 }
 
@@ -21,17 +21,17 @@ export interface Claim {
   readonly key: string;
   readonly operation: string;
   readonly request_hash: Buffer;
-  /** Used unless the key has a resource id already. */
+  /** Used if the key has no resource id yet. */
   readonly resource_id: string;
   /** Exclusive lease of the key; 0 only fixes its resource id and does not affect an existing lease. */
   readonly lease_seconds: number;
-  /** What tells this lease from those before and after it. */
+  /** Distinguishes this lease from earlier and later ones. */
   readonly lease_id: string;
   /** Whether the resource is a run whose answer can be made again from its row once it has completed. */
   readonly makes_run: boolean;
 }
 
-/** A key as one request holds it, until another one takes it over. */
+/** A key held by one request, until another one takes it over. */
 export interface Lease {
   readonly key: string;
   readonly lease_id: string;
@@ -42,7 +42,7 @@ export type ClaimResult =
       readonly outcome: "claimed";
       readonly resource_id: string;
       readonly repeated: boolean;
-      /** Without a lease of its own the one that all requests of the key share. */
+      /** Without a lease of its own it has the one that all requests of the key share. */
       readonly lease_id: string;
     }
   | { readonly outcome: "answered"; readonly resource_id: string; readonly response: StoredAnswer }
@@ -51,11 +51,11 @@ export type ClaimResult =
   | { readonly outcome: "conflict" };
 
 /**
- * Claims a key for one request. Only one of several processes gets it; a claim whose lease has expired, or that was
- * released, can be taken again by the same request, with the same resource id.
+ * Claims a key for one request. Only one of several processes gets it. The same request can take over a claim that was
+ * released or whose lease has expired, with the same resource id.
  */
 export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
-  // Between the two statements the row can be purged or released; then the claim is simply tried again.
+  // The row can be purged or released between the two statements; then the claim is tried again.
   for (;;) {
     const taken = await takeKey(db, claim);
     if (taken) return { outcome: "claimed", ...taken, repeated: taken.resource_id !== claim.resource_id };
@@ -111,7 +111,7 @@ async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string; lea
   return rows[0];
 }
 
-/** Renews a lease whose request is still being served. */
+/** Renews the lease of a request in progress. */
 export async function renewClaim(db: Db, { key, lease_id }: Lease): Promise<void> {
   await db.query(
     {
@@ -135,7 +135,7 @@ export async function releaseClaim(db: Db, { key, lease_id }: Lease): Promise<vo
   );
 }
 
-/** Whether a lease still holds. Until the transaction ends nobody takes the key over. */
+/** Whether a lease is still valid. Until the transaction ends nobody takes the key over. */
 export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boolean> {
   const rows = await db.query(
     {
@@ -148,7 +148,7 @@ export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boole
   return rows.length > 0;
 }
 
-/** Keeps the answer of a claimed key; the first one stays. False where the lease is lost. */
+/** Stores the answer of a claimed key; the first one stays. False if the lease is lost. */
 export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: StoredAnswer): Promise<boolean> {
   const rows = await db.query(
     {
@@ -161,7 +161,10 @@ export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: St
   return rows.length > 0;
 }
 
-/** How a key stands that the same request may have taken over: its answer, null while there is none; undefined: it is another request's. */
+/**
+ * The answer of a key that the same request may have taken over, null while there is none; undefined: the key is
+ * another request's.
+ */
 export async function findAnswer(db: Db, key: string, requestHash: Buffer): Promise<StoredAnswer | null | undefined> {
   const rows = await db.query<{ response: StoredAnswer | null }>(
     {
@@ -174,7 +177,7 @@ export async function findAnswer(db: Db, key: string, requestHash: Buffer): Prom
   return rows[0]?.response;
 }
 
-/** Removes up to `limit` keys older than a day, of all organisations; answers the blobs that went with them. For the sweeper. */
+/** Removes up to `limit` keys older than a day, of all organisations; returns their blobs. For the sweeper. */
 export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<{ removed: number; blobs: string[] }> {
   const rows = await db.query<{ blob: string | null }>(
     {

@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** Removes counts whose time is over; answers how many. For the sweeper. */
+/** Removes expired counts; returns how many. For the sweeper. */
 export async function purgeRateLimits(db: Db, limit: number): Promise<number> {
   const rows = await db.query(
     {

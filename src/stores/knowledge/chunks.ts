@@ -4,7 +4,7 @@ import type { TextConfiguration } from "../../domain/knowledge/languages.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
-/** Which revision of a resource chunks are of, and in which index. */
+/** The revision of a resource that chunks belong to, and their index. */
 export interface ChunkOwner {
   readonly org_id: string;
   readonly index_no: number;
@@ -20,15 +20,15 @@ export interface ChunkRow extends NewChunk {
   readonly words: string;
 }
 
-/** An embedding as it is stored: halves of a vector of length 1. */
+/** A stored embedding: halves of a vector of length 1. */
 export interface StoredEmbedding {
   readonly chunk_no: number;
-  /** SHA-256 of what was embedded. */
+  /** SHA-256 of the embedded text. */
   readonly text_hash: Buffer;
   readonly vector: Buffer;
 }
 
-/** Positions of the written chunks. A batch that is written again skips them. */
+/** Positions of the written chunks. A repeated batch skips them. */
 export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<number>> {
   const rows = await db.query<{ chunk_index: number }>(
     {
@@ -41,7 +41,7 @@ export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<numb
   return new Set(rows.map((row) => row.chunk_index));
 }
 
-/** Reserves so many chunk numbers and returns the first. Commit it alone: it locks the index's row. */
+/** Reserves this many chunk numbers and returns the first. Commit it alone: it locks the index's row. */
 export async function reserveChunkNumbers(db: Db, indexNo: number, count: number): Promise<number | null> {
   const rows = await db.query<{ first: number }>(
     {
@@ -55,8 +55,8 @@ export async function reserveChunkNumbers(db: Db, indexNo: number, count: number
 }
 
 /**
- * Writes chunks with their postings; returns the numbers of those written. None where the revision is no longer the present one
- * or the resource is being deleted; a position that is there already is left alone.
+ * Writes chunks with their postings; returns the numbers of the written ones. Writes none if the revision is no longer
+ * the present one or the resource is being deleted. Skips positions that exist already.
  */
 export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly ChunkRow[]): Promise<Set<number>> {
   const column = <Value>(of: (chunk: ChunkRow) => Value): Value[] => chunks.map(of);
@@ -109,7 +109,10 @@ export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly C
   return new Set(rows.map((row) => row.chunk_no));
 }
 
-/** Vectors that a knowledge base has already of the same texts by the same model, by the hexadecimal digits of the text's hash. */
+/**
+ * The vectors that a knowledge base already has of the same texts by the same model, by the hexadecimal digits of the
+ * text's hash.
+ */
 export async function findEmbeddings(
   db: Db,
   knowledgeBaseId: string,
@@ -129,8 +132,8 @@ export async function findEmbeddings(
 }
 
 /**
- * Whether vectors of an index go to its HNSW as well. Holds the answer until the transaction ends: an HNSW that is being finished
- * waits for it, and then finds the vectors that were written without.
+ * Whether vectors of an index are also written to its HNSW. Locks the answer until the transaction ends: the build of
+ * an HNSW waits for it, and then finds the vectors that were written without it.
  */
 export async function lockHnsw(db: Db, indexNo: number): Promise<boolean> {
   const rows = await db.query<{ has_hnsw: boolean }>(
@@ -167,7 +170,7 @@ export async function insertEmbeddings(
 }
 
 /**
- * Makes a revision the one that is found, whole, in place of the one before. False where it is no longer the present one or the
+ * Makes a whole revision searchable in place of the one before. False if it is no longer the present one or the
  * resource is being deleted. In one transaction.
  */
 export async function publishRevision(
@@ -210,7 +213,7 @@ export async function publishRevision(
   return true;
 }
 
-/** Notes that a resource can be found in the index that is searched, or will be in one that is about to be. */
+/** Records that a resource is in the searched index, or will be in one about to be searched. */
 export async function markResourceIndexed(
   db: Db,
   { index_no, resource_id }: Pick<ChunkOwner, "index_no" | "resource_id">,

@@ -6,7 +6,7 @@ const METADATA_COLUMNS: Readonly<Record<Exclude<FilterSource, "builtin">, string
   user: "r.user_metadata",
   dataloader: "r.dataloader_metadata",
 };
-/** Times as the text that filters compare, content types without their parameters. */
+/** Times in the text form that filters compare, content types without their parameters. */
 const BUILTIN_SQL: Readonly<Record<BuiltinField, string>> = {
   resource_id: "r.resource_id::text",
   resource_path: "r.resource_path",
@@ -27,8 +27,9 @@ function timeText(column: string): string {
 }
 
 /**
- * A filter as a condition on `knowledge_resources r`. Names of fields and values are appended to `values` and appear as
- * parameters only; whatever else is in the text is a constant of this file. Never null, so that it can be negated.
+ * A filter as a condition on `knowledge_resources r`. Names of fields and values are appended to `values` and appear
+ * only as parameters; the rest of the text is constants of this file. The condition is never null, so that it can be
+ * negated.
  */
 export function filterSql(filter: ResolvedFilter, values: unknown[]): string {
   switch (filter.kind) {
@@ -72,7 +73,7 @@ function conditionSql(condition: FilterCondition, values: unknown[]): string {
   }
 }
 
-/** What a condition compares. A stored value of another type than the field has now counts as none. */
+/** The compared value. A stored value whose type is no longer the field's counts as absent. */
 function operands(
   { source, field, type }: FilterCondition,
   bind: (value: unknown, cast: string) => string,

@@ -1,13 +1,13 @@
 import type { Db } from "../db.ts";
 
-// These run as the login role, which owns the tables: an index of its own for each large knowledge base is made and dropped
-// while the service runs.
+// These run as the login role, which owns the tables: they make and drop an index for each large knowledge base while
+// the service runs.
 
 const MAX_BUILD_MS = 4 * 3_600_000;
-/** Any number, the same for every process. */
+/** An arbitrary number, the same for every process. */
 const BUILD_LOCK = 5_217_730_002;
 
-/** Runs `build` unless another session is at it; false then. */
+/** Runs `build` unless another session is building; then false. */
 export async function withBuildLock(db: Db, build: () => Promise<void>): Promise<boolean> {
   const rows = await db.query<{ locked: boolean }>("select pg_try_advisory_lock($1::bigint) as locked", [BUILD_LOCK]);
   if (rows[0]?.locked !== true) return false;
@@ -19,7 +19,7 @@ export async function withBuildLock(db: Db, build: () => Promise<void>): Promise
   }
 }
 
-/** Whether this database has pgvector, and the table that migrations make where it has. */
+/** Whether this database has pgvector and the table that migrations make for it. */
 export async function hasPgvector(db: Db): Promise<boolean> {
   const rows = await db.query<{ there: boolean }>({
     name: "has_pgvector",
@@ -35,7 +35,7 @@ export interface HnswCandidate {
   readonly dimensions: number;
 }
 
-/** Indexes with at least so many chunks and no HNSW yet. */
+/** Indexes with at least this many chunks and without an HNSW. */
 export async function listLargeIndexes(db: Db, minChunks: number, limit: number): Promise<HnswCandidate[]> {
   return db.query<HnswCandidate>(
     {
@@ -47,7 +47,7 @@ export async function listLargeIndexes(db: Db, minChunks: number, limit: number)
   );
 }
 
-/** Vectors of an index that knowledge_vectors lacks: the next ones after a chunk number. */
+/** Vectors that an index has and knowledge_vectors lacks: the next ones after a chunk number. */
 export async function listMissingVectors(
   db: Db,
   indexNo: number,
@@ -90,7 +90,7 @@ export async function insertVectors(
 /** Builds the HNSW of an index: some 30 s for 100 000 vectors of 384 dimensions. Outside a transaction. */
 export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate): Promise<void> {
   const name = hnswName(index_no);
-  // One that was broken off is invalid, and "if not exists" would take it for the index.
+  // An interrupted build is invalid, but "if not exists" would accept it.
   await db.query(`drop index if exists ${name}`);
   await db.query("set statement_timeout = 0");
   try {
@@ -101,7 +101,7 @@ export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate
         where index_no = ${Number(index_no)}`,
       query_timeout: MAX_BUILD_MS,
     });
-    // By what is known of a table that was small, comparing with all vectors is cheaper than the index.
+    // With statistics from when the table was small, the planner would prefer a comparison with all vectors.
     await db.query("analyze knowledge_vectors");
   } finally {
     await db.query("reset statement_timeout");
@@ -109,7 +109,7 @@ export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate
   }
 }
 
-/** Notes whether searches of an index use its HNSW. */
+/** Records whether searches of an index use its HNSW. */
 export async function markHnsw(db: Db, indexNo: number, hasHnsw: boolean): Promise<void> {
   await db.query(
     {

@@ -23,8 +23,8 @@ const COLUMNS =
   "index_no, org_id, knowledge_base_id, state, params, embedding_model, dimensions, languages, chunk_count, has_hnsw";
 
 /**
- * Begins an index. A knowledge base has one that is active and at most one that is being built: throws the unique violation of
- * `knowledge_indexes_active_key` or `knowledge_indexes_building_key` otherwise.
+ * Starts an index. A knowledge base has one active index and builds at most one: otherwise this throws the unique
+ * violation of `knowledge_indexes_active_key` or `knowledge_indexes_building_key`.
  */
 export async function insertIndex(
   db: Db,
@@ -43,7 +43,7 @@ export async function insertIndex(
   return rows[0] as IndexRow;
 }
 
-/** The active index of a knowledge base and the one being built, where there are. */
+/** The active index of a knowledge base and the one being built, if there are any. */
 export async function listIndexes(db: Db, knowledgeBaseId: string): Promise<IndexRow[]> {
   return db.query<IndexRow>(
     {
@@ -55,7 +55,7 @@ export async function listIndexes(db: Db, knowledgeBaseId: string): Promise<Inde
   );
 }
 
-/** Notes the dimensions of an index's first embedding; false where it has others already. */
+/** Records the dimensions of an index's first embedding; false if it has others already. */
 export async function settleDimensions(db: Db, indexNo: number, dimensions: number): Promise<boolean> {
   const rows = await db.query(
     {
@@ -69,8 +69,8 @@ export async function settleDimensions(db: Db, indexNo: number, dimensions: numb
 }
 
 /**
- * Makes the index that is being built the active one and retires the one before; its resources have as many chunks as it has of them.
- * False where there is none being built. In one transaction.
+ * Activates the index being built and retires the one before; sets the resources' counts of chunks to its own. False
+ * if none is being built. In one transaction.
  */
 export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: number): Promise<boolean> {
   await db.query(
@@ -103,7 +103,7 @@ export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: nu
   return true;
 }
 
-/** Gives up an index that is being built. Its rows are removed by purgeKnowledge. */
+/** Drops an index that is being built. purgeKnowledge removes its rows. */
 export async function retireIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
     {
@@ -114,7 +114,7 @@ export async function retireIndex(db: Db, indexNo: number): Promise<void> {
   );
 }
 
-/** Takes the active index out of use. In one transaction with the beginning of another one. */
+/** Retires the active index. Call it in the transaction that starts another one. */
 export async function retireActiveIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
     {

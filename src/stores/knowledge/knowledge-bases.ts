@@ -6,7 +6,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** Pages of a site, as somebody chose them. */
+/** Pages of a site that a person chose. */
 export interface WebsiteSource {
   readonly source_type: "sitemap" | "manual";
   readonly original_search_term: string;
@@ -25,16 +25,16 @@ export interface KnowledgeBaseRow {
   readonly user_metadata_schema: MetadataSchema;
   readonly dataloader_metadata_schema: MetadataSchema;
   readonly schedule_cron: string | null;
-  /** Why Temporal takes no schedule of it. */
+  /** Why Temporal refuses its schedule. */
   readonly schedule_error: string | null;
   readonly last_sync_id: string | null;
   readonly last_synced_at: string | null;
-  /** How its last sync stands; null before the first. */
+  /** The state of its last sync; null before the first. */
   readonly sync_state: SyncState | null;
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
-  /** Its resources, without the ones being deleted. Sizes in bytes. */
+  /** Its resources, except the ones being deleted. Sizes in bytes. */
   readonly total_files: number;
   readonly total_indexed_files: number;
   readonly total_error_files: number;
@@ -58,14 +58,14 @@ export type NewKnowledgeBase = Pick<
   | "schedule_cron"
 >;
 
-/** What may be changed; what is absent stays. */
+/** The changeable members; absent ones stay. */
 export type KnowledgeBaseChange = {
   readonly [Member in Exclude<keyof NewKnowledgeBase, "knowledge_base_id" | "org_id">]?:
     | NewKnowledgeBase[Member]
     | undefined;
 };
 
-/** The cron expression by which a knowledge base is to be synchronised. */
+/** The cron expression of its syncs. */
 const WANTED_CRON = "(case when deleted_at is null then schedule_cron end)";
 const COLUMNS = `k.knowledge_base_id, k.org_id, k.name, k.description, k.connection_id, k.connection_source_ids, k.website_sources,
   k.indexing_params, k.user_metadata_schema, k.dataloader_metadata_schema, k.schedule_cron,
@@ -80,7 +80,7 @@ const WITH_TOTALS = `cross join lateral (
     count(*) filter (where status = 'error') as total_error_files, coalesce(sum(size), 0)::bigint as total_size
   from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id and r.status <> 'pending_delete') t`;
 
-/** Inserts a knowledge base; false when there is one of that id (the same request, tried again). */
+/** Inserts a knowledge base; false if the id exists (the same request, retried). */
 export async function insertKnowledgeBase(db: Db, base: NewKnowledgeBase): Promise<boolean> {
   const rows = await db.query(
     {
@@ -120,7 +120,7 @@ export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
   return rows[0] ?? null;
 }
 
-/** Locks a knowledge base until the transaction ends; false where there is none. */
+/** Locks a knowledge base until the transaction ends; false if there is none. */
 export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -177,7 +177,7 @@ export async function listKnowledgeBases(db: Db, page: Keyset): Promise<Knowledg
   );
 }
 
-/** Changes a knowledge base whose revision is still `revision`; false where it is another one, or there is none. */
+/** Changes a knowledge base if its revision still is `revision`; false if it is not, or there is none. */
 export async function updateKnowledgeBase(
   db: Db,
   knowledgeBaseId: string,
@@ -220,7 +220,7 @@ export async function updateKnowledgeBase(
   return rows.length === 1;
 }
 
-/** Deletes a knowledge base for every request that follows; its rows are removed by purgeKnowledge. False where there is none. */
+/** Deletes a knowledge base for all later requests; purgeKnowledge removes its rows. False if there is none. */
 export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -233,7 +233,7 @@ export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string):
   return rows.length === 1;
 }
 
-/** The schedule that a knowledge base is to have, and the one that Temporal has as far as is known; null where there is no such row. */
+/** The wanted schedule of a knowledge base, and Temporal's as far as it is known; null if there is no such row. */
 export async function findSchedule(
   db: Db,
   knowledgeBaseId: string,
@@ -249,7 +249,7 @@ export async function findSchedule(
   return rows[0] ?? null;
 }
 
-/** Notes the schedule that Temporal has; false where another one is wanted by now. */
+/** Records Temporal's schedule; false if another one is wanted by now. */
 export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron: string | null): Promise<boolean> {
   const rows = await db.query(
     {
@@ -262,7 +262,7 @@ export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron:
   return rows.length === 1;
 }
 
-/** Notes why Temporal takes no schedule of this expression: it is not asked again before somebody sets one. */
+/** Records why Temporal refuses a schedule of this expression, which is not tried again before somebody sets one. */
 export async function markScheduleRefused(
   db: Db,
   knowledgeBaseId: string,
@@ -280,8 +280,8 @@ export async function markScheduleRefused(
 }
 
 /**
- * Knowledge bases whose schedule may be out of date, round robin by organisation, otherwise in any order, so that one that
- * cannot be applied blocks no other. System only.
+ * Knowledge bases whose schedule may be out of date, round robin by organisation, otherwise in any order, so that one
+ * that cannot be applied blocks no other. System only.
  */
 export async function listUnappliedSchedules(
   db: Db,
@@ -297,7 +297,7 @@ export async function listUnappliedSchedules(
   );
 }
 
-/** Knowledge bases that are to have a schedule, by id, those behind `after`, without refused ones. System only. */
+/** Knowledge bases behind `after` that want a schedule, by id, except refused ones. System only. */
 export async function listWantedSchedules(
   db: Db,
   after: string,

@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** Takes a resource out of every index: no search that starts after the commit finds it. Its chunks are removed by removeDeadChunks. */
+/** Removes a resource from every index: no search after the commit finds it. removeDeadChunks removes its chunks. */
 export async function unpublishResource(db: Db, resourceId: string): Promise<void> {
   await db.query(
     {
@@ -16,8 +16,8 @@ export async function unpublishResource(db: Db, resourceId: string): Promise<voi
 }
 
 /**
- * Removes a batch of a resource's chunks that are not found (any more), with postings and embeddings: those of revisions before
- * the present one, and all of a resource that is being deleted. Returns how many; fewer than `limit`: none is left.
+ * Removes a batch of a resource's unsearchable chunks, with postings and embeddings: those before the present
+ * revision, and all of a resource that is being deleted. Returns how many; fewer than `limit`: none is left.
  */
 export async function removeDeadChunks(db: Db, resourceId: string, limit: number): Promise<number> {
   const rows = await db.query<{ index_no: number; chunk_no: number }>(
@@ -67,7 +67,7 @@ async function removeChunks(
   }
 }
 
-/** Removes a retired index that has no chunk left, with what else belongs to it. */
+/** Removes a retired index without chunks, and its other rows. */
 export async function removeRetiredIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
     {

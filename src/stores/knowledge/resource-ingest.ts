@@ -5,7 +5,9 @@ import { jsonb } from "../jsonb.ts";
 import type { NewResource, ResourceRow } from "./resources.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 
-/** Holds back every other request about the same external id, content or address in a knowledge base until the transaction ends. */
+/**
+ * Blocks other requests with the same external id, content or address in a knowledge base until the transaction ends.
+ */
 export async function lockResourceIdentity(db: Db, knowledgeBaseId: string, identity: string): Promise<void> {
   await db.query(
     {
@@ -16,7 +18,7 @@ export async function lockResourceIdentity(db: Db, knowledgeBaseId: string, iden
   );
 }
 
-/** The id of the resource that has this external id; null where there is none. */
+/** The id of the resource with this external id; null if there is none. */
 export async function findByExternalId(db: Db, knowledgeBaseId: string, externalId: string): Promise<string | null> {
   const rows = await db.query<{ resource_id: string }>(
     {
@@ -29,7 +31,7 @@ export async function findByExternalId(db: Db, knowledgeBaseId: string, external
   return rows[0]?.resource_id ?? null;
 }
 
-/** The id of the oldest resource with the same content, or from the same address where that is given; null where there is none. */
+/** The id of the oldest resource with the same content or, if an address is given, from it; null if there is none. */
 export async function findSame(
   db: Db,
   knowledgeBaseId: string,
@@ -48,7 +50,7 @@ export async function findSame(
   return rows[0]?.resource_id ?? null;
 }
 
-/** Changes what is said about a resource whose content stays; answers when. */
+/** Changes the description of a resource whose content stays; returns the time of the change. */
 export async function updateMetadata(
   db: Db,
   resourceId: string,
@@ -65,7 +67,7 @@ export async function updateMetadata(
   return rows[0]?.modified_at;
 }
 
-/** Holds a resource against other changes until the transaction ends; false where there is none. */
+/** Locks a resource until the transaction ends; false if there is none. */
 export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -78,7 +80,7 @@ export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: 
   return rows.length === 1;
 }
 
-/** Begins to index a resource anew, from where it gets its content; returns its revision, or null where it is being deleted. */
+/** Starts to index a resource again from its source; returns its revision, or null if it is being deleted. */
 export async function restartResource(db: Db, resourceId: string): Promise<number | null> {
   const rows = await db.query<{ revision: number }>(
     {
@@ -91,13 +93,16 @@ export async function restartResource(db: Db, resourceId: string): Promise<numbe
   return rows[0]?.revision ?? null;
 }
 
-/** What was fetched of a resource. */
+/** The fetched content of a resource. */
 export type FetchedContent = Pick<
   ResourceRow,
   "content_hash" | "content_mime" | "size" | "blob_key" | "etag" | "last_modified"
 >;
 
-/** Notes the bytes that a resource's address gave; false where the resource is being deleted or `revision` is no longer the present one. */
+/**
+ * Records the bytes from a resource's address; false if the resource is being deleted or `revision` is no longer the
+ * present one.
+ */
 export async function storeContent(
   db: Db,
   resourceId: string,
@@ -125,7 +130,7 @@ export async function storeContent(
   return rows.length === 1;
 }
 
-/** The present state of a resource of any knowledge base that is not deleted, for its workflow; null where it is gone. */
+/** The present state of a resource, for its workflow; null if it or its knowledge base is gone or being deleted. */
 export async function findForIngest(db: Db, resourceId: string): Promise<ResourceRow | null> {
   const rows = await db.query<ResourceRow>(
     {
@@ -147,7 +152,9 @@ const UNINDEXED = lockRoundRobin({
   limit: "$2::int",
 });
 
-/** Resources of any organisation that are still to be indexed and were last looked after some time ago; each is taken once. System only. */
+/**
+ * Unindexed resources of any organisation that nobody has looked after for some time; each is taken once. System only.
+ */
 export async function takeUnindexed(db: Db, olderThanMs: number, limit: number): Promise<ResourceInput[]> {
   return db.query<ResourceInput & Record<string, unknown>>(
     {
@@ -173,7 +180,7 @@ export async function findByAddress(db: Db, knowledgeBaseId: string, address: st
   return rows[0] ?? null;
 }
 
-/** Notes what a resource's address answered where its content is the same. */
+/** Records the answer of a resource's address if the content is the same. */
 export async function noteVersion(
   db: Db,
   resourceId: string,

@@ -37,7 +37,7 @@ export interface ResourceRow {
   readonly dataloader_metadata: Metadata;
   /** Whether a source of the knowledge base lists it. */
   readonly from_source: boolean;
-  /** What its address answered with the bytes, for conditional requests. */
+  /** The validators that its address sent with the bytes, for conditional requests. */
   readonly etag: string | null;
   readonly last_modified: string | null;
   readonly created_at: string;
@@ -45,7 +45,7 @@ export interface ResourceRow {
   readonly indexed_at: string | null;
 }
 
-/** What whoever adds a resource says of it, with the type that Postgres knows it by. */
+/** The description given by whoever adds a resource, with Postgres' types. */
 const GIVEN = {
   resource_path: "text",
   source: "text",
@@ -73,7 +73,10 @@ const COLUMNS = `resource_id, org_id, knowledge_base_id, resource_path, source, 
   from_source, etag, last_modified, created_at, modified_at, indexed_at`;
 const VISIBLE = "org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'";
 
-/** Inserts a resource, `pending`; false when there is one of that id. Throws the unique violation of `knowledge_resources_external_key`. */
+/**
+ * Inserts a resource, `pending`; false if the id exists. Throws the unique violation of
+ * `knowledge_resources_external_key`.
+ */
 export async function insertResource(db: Db, resource: NewResource): Promise<boolean> {
   const rows = await db.query(
     {
@@ -94,8 +97,9 @@ export async function insertResource(db: Db, resource: NewResource): Promise<boo
 }
 
 /**
- * Gives a resource new content: it is `pending` again with the next revision, and what was found of it is found until that has
- * been indexed, and what it says of itself stays until it has been read. Its external id stays where none is given. Returns the revision; null where the resource is being deleted.
+ * Gives a resource new content: it is `pending` again with the next revision. Until that is indexed, searches find its
+ * old chunks; until it is read, its own metadata stay. Its external id stays if none is given. Returns the revision;
+ * null if the resource is being deleted.
  */
 export async function replaceResource(db: Db, resourceId: string, resource: NewResource): Promise<number | null> {
   const parameters = givenParameters(2);
@@ -116,7 +120,7 @@ export async function replaceResource(db: Db, resourceId: string, resource: NewR
   return rows[0]?.revision ?? null;
 }
 
-/** One resource that is not being deleted, or null. */
+/** One resource, or null if it is missing or being deleted. */
 export async function findResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<ResourceRow | null> {
   const rows = await db.query<ResourceRow>(
     {
@@ -156,7 +160,7 @@ export async function listResources(
   );
 }
 
-/** What is known of a resource once its text has been extracted. */
+/** The facts known once a resource's text has been extracted. */
 export interface ExtractedText {
   readonly text_blob_key: string;
   /** UTF-16 units. */
@@ -165,7 +169,7 @@ export interface ExtractedText {
   readonly dataloader_metadata: Metadata;
 }
 
-/** Notes a step towards being indexed; false where the resource is being deleted, or `revision` is no longer the present one. */
+/** Records a step of indexing; false if the resource is being deleted, or `revision` is no longer the present one. */
 export async function markResource(
   db: Db,
   resourceId: string,
@@ -194,7 +198,7 @@ export async function markResource(
   return rows.length === 1;
 }
 
-/** Notes why a resource could not be indexed; what was found of it before is still found. False as for markResource. */
+/** Records why a resource could not be indexed. Its old chunks stay searchable. False as for markResource. */
 export async function markResourceError(
   db: Db,
   resourceId: string,
@@ -212,7 +216,7 @@ export async function markResourceError(
   return rows.length === 1;
 }
 
-/** Marks a resource as being deleted; false where there is none. */
+/** Marks a resource as being deleted; false if there is none. */
 export async function markResourceDeleted(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -224,7 +228,10 @@ export async function markResourceDeleted(db: Db, knowledgeBaseId: string, resou
   return rows.length === 1;
 }
 
-/** Removes a resource that is being deleted and has no chunk left; returns the keys of its blobs, or null where it has. */
+/**
+ * Removes a resource that is being deleted and has no chunks; returns the keys of its blobs, or null if it still has
+ * chunks.
+ */
 export async function removeResource(db: Db, resourceId: string): Promise<string[] | null> {
   const rows = await db.query<{ blob_key: string | null; text_blob_key: string | null }>(
     {
@@ -240,7 +247,7 @@ export async function removeResource(db: Db, resourceId: string): Promise<string
   return row === undefined ? null : [row.blob_key, row.text_blob_key].filter((key) => key !== null);
 }
 
-/** Some of the resources that are being deleted, of any organisation: those longest in it. */
+/** The resources of any organisation that have been in deletion for longest. */
 export async function listDeletedResources(db: Db, limit: number): Promise<{ org_id: string; resource_id: string }[]> {
   return db.query<{ org_id: string; resource_id: string }>(
     {

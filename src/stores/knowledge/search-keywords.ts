@@ -3,31 +3,31 @@ import { liveChunkSql } from "./search-limits.ts";
 import type { SearchLimits } from "./search-limits.ts";
 import type { KeywordHit, QueryTerm, SearchedIndex } from "./search.ts";
 
-// Every function here runs on Database.search, whose role sees the rows of all organisations: each statement names the
-// organisation, and reaches postings and vectors only through an index of that organisation.
+// Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names
+// the organisation, and reaches postings and vectors only through one of its indexes.
 
 const K1 = 1.2;
 const B = 0.75;
 
-/** What a term of this document frequency counts: the first part of BM25, as in searchKeywords. */
+/** The weight of a term of this document frequency: the first factor of BM25, as in searchKeywords. */
 export function frequencyWeight(chunkCount: number, frequency: number): number {
   const others = Math.max(Math.max(chunkCount, 1) - frequency + 0.5, 0.5);
   return (K1 + 1) * Math.log(1 + others / (frequency + 0.5));
 }
 
-/** How much a chunk's length counts against it. */
+/** How much a chunk's length lowers its score. */
 export function lengthSlope({ chunk_count, term_count }: SearchedIndex): number {
   return (K1 * B) / Math.max(term_count / Math.max(chunk_count, 1), 1);
 }
 
-/** What a chunk of this length has of a term that occurs in it so often: the second part. */
+/** The score of a term that occurs this often in a chunk of this length: the second factor. */
 export function termScore(occurrences: number, length: number, slope: number): number {
   return occurrences / (occurrences + K1 * (1 - B) + slope * length);
 }
 
 /**
- * The postings of lexemes: of each eight bytes, big-endian: chunk number (4), occurrences (2), length of the chunk (2). Those of chunks
- * that cannot be found are among them.
+ * The postings of lexemes. Each is eight bytes, big-endian: chunk number (4), occurrences (2), length of the chunk
+ * (2). They include unsearchable chunks.
  */
 export async function readPostings(
   db: Db,
@@ -50,8 +50,8 @@ export async function readPostings(
 
 /**
  * The chunks with the best BM25 scores, best first. Document frequencies count the whole index, whatever the limits:
- * counted from the postings, not kept anywhere. With `among` only these chunks are ranked. What is to be found is looked up chunk by chunk, from the best score down,
- * until there are enough.
+ * they are counted from the postings and stored nowhere. With `among` only these chunks are ranked. Each chunk is
+ * checked, from the best score down, until there are enough searchable ones.
  */
 export async function searchKeywords(
   db: Db,
@@ -67,7 +67,7 @@ export async function searchKeywords(
   const scored = single ? scoreLexemesSql(terms, bind) : scoreFormsSql(terms, bind);
   const restricted =
     among !== null || limits.filter !== null || limits.phrases.length > 0 || limits.excluded.length > 0;
-  // Without limits this finds the best ones, except chunks that are being replaced.
+  // Without limits these are the best ones, except chunks that are being replaced.
   const tried = bind(restricted ? null : limit * 4 + 100, "bigint");
   const text = `
     with the_index as materialized (
@@ -84,15 +84,15 @@ export async function searchKeywords(
 
 type Bind = (value: unknown, cast: string) => string;
 
-/** The weight of a term; every literal is a float8, as arithmetic with numeric takes several times as long. */
+/** The weight of a term. Every literal is a float8, because arithmetic with numeric takes several times as long. */
 const weightSql = (weight: string, frequency: string): string =>
   `${weight} * ${K1 + 1}::float8 * ln(1 + greatest(i.chunks - ${frequency} + 0.5::float8, 0.5::float8) / (${frequency} + 0.5::float8))`;
 const scoreSql = (weight: string): string =>
   `sum(${weight} * p.tf / (p.tf + ${K1 * (1 - B)}::float8 + i.slope * p.length))`;
 
 /**
- * Terms of one lexeme each have one posting a chunk. Their postings are read twice, to count and to score: keeping them in between
- * took 44 ms of processor time a query of five words among 100 000 chunks, and this takes 19.
+ * A term of one lexeme has one posting a chunk. Its postings are read twice, to count and to score: for five words
+ * among 100 000 chunks, keeping them in between took 44 ms of processor time a query, and this takes 19.
  */
 function scoreLexemesSql(terms: readonly QueryTerm[], bind: Bind): string {
   const lexemes = bind(
@@ -113,7 +113,7 @@ function scoreLexemesSql(terms: readonly QueryTerm[], bind: Bind): string {
       group by p.chunk_no)`;
 }
 
-/** Terms that stand for several lexemes: what a chunk has of them counts as one term. */
+/** Terms with several lexemes: all occurrences of them in a chunk count as one term. */
 function scoreFormsSql(terms: readonly QueryTerm[], bind: Bind): string {
   const listed = (prefix: boolean): { lexeme: string; no: number }[] =>
     terms.flatMap((term, no) => (term.prefix === prefix ? term.lexemes.map((lexeme) => ({ lexeme, no })) : []));

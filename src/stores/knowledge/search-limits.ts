@@ -4,19 +4,19 @@ import type { Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
 import type { SearchedIndex } from "./search.ts";
 
-// Every function here runs on Database.search, whose role sees the rows of all organisations: each statement names the
-// organisation, and reaches postings and vectors only through an index of that organisation.
+// Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names
+// the organisation, and reaches postings and vectors only through one of its indexes.
 
-/** What limits the chunks a search may find. */
+/** Limits for the chunks that a search may find. */
 export interface SearchLimits {
   readonly filter: ResolvedFilter | null;
-  /** Phrases it must have, each in one of the forms that the index's languages give it. */
+  /** Required phrases, each in one of the forms that the index's languages give it. */
   readonly phrases: readonly string[];
-  /** Words and phrases it must not have. */
+  /** Forbidden words and phrases. */
   readonly excluded: ReadonlyArray<{ readonly text: string; readonly prefix: boolean }>;
 }
 
-/** Selects something where the chunk of that number may be found. $1 is the organisation. */
+/** Selects rows whose chunk number is searchable. $1 is the organisation. */
 export function liveChunkSql(chunkNo: string, limits: SearchLimits, index: SearchedIndex, values: unknown[]): string {
   const conditions = chunkConditions(limits, index, values);
   const resource =
@@ -43,7 +43,7 @@ function chunkConditions({ phrases, excluded }: SearchLimits, { languages }: Sea
   }
   for (const each of excluded) {
     if (each.prefix) {
-      // The word has letters and digits only, so quoting it is all that is needed.
+      // The word has only letters and digits, so quotes suffice.
       all.push(`(not c.lexemes @@ ${bind(`'${each.text.replaceAll("'", "''")}':*`, "tsquery")})`);
       continue;
     }
@@ -53,12 +53,12 @@ function chunkConditions({ phrases, excluded }: SearchLimits, { languages }: Sea
   return all.map((condition) => ` and ${condition}`).join("");
 }
 
-/** The numbers of all chunks of an index that can be found, in no order. */
+/** The numbers of all searchable chunks of an index, in no order. */
 export async function listLiveChunks(db: Db, orgId: string, index: SearchedIndex): Promise<number[]> {
   return await restrictChunks(db, orgId, index, { filter: null, phrases: [], excluded: [] });
 }
 
-/** The numbers of the chunks that limits let through, in no order; with `among`, of those only. */
+/** The numbers of the chunks within the limits, in no order; with `among`, only of these. */
 export async function restrictChunks(
   db: Db,
   orgId: string,

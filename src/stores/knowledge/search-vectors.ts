@@ -4,10 +4,10 @@ import { liveChunkSql } from "./search-limits.ts";
 import type { SearchLimits } from "./search-limits.ts";
 import type { Hit, SearchedIndex } from "./search.ts";
 
-// Every function here runs on Database.search, whose role sees the rows of all organisations: each statement names the
-// organisation, and reaches postings and vectors only through an index of that organisation.
+// Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names
+// the organisation, and reaches postings and vectors only through one of its indexes.
 
-/** Stored vectors, as many as there are of these chunks. */
+/** The stored vectors of these chunks, as far as they exist. */
 export async function readVectors(
   db: Db,
   orgId: string,
@@ -25,8 +25,8 @@ export async function readVectors(
 }
 
 /**
- * The chunks nearest to a vector by the index's HNSW, nearest first. Without limits (null) chunks that cannot be found are among them:
- * looking each up takes a third of the time.
+ * The chunks nearest to a vector by the index's HNSW, nearest first. Without limits (null) they include unsearchable
+ * chunks: checking each takes a third of the time.
  */
 export async function searchNearest(
   db: Db,
@@ -41,7 +41,7 @@ export async function searchNearest(
   const type = `halfvec(${Number(index.dimensions)})`;
   const live =
     limits === null ? "" : `cross join lateral (${liveChunkSql("v.chunk_no", limits, index, values)} offset 0) live`;
-  // The partial index is used only where its condition is a constant of the statement.
+  // Postgres uses the partial index only if its condition is a constant of the statement.
   const rows = await db.query<Hit>(
     `select v.chunk_no, 1 - (v.embedding::${type} <=> $2::${type}) as score from knowledge_vectors v ${live}
       where v.index_no = ${Number(index.index_no)} and v.org_id = $1::uuid
@@ -52,8 +52,9 @@ export async function searchNearest(
 }
 
 /**
- * The same of some chunks only, exactly: every one is compared. Here rather than by reading the vectors and comparing them in
- * threads, which takes longer: 2 ms against 4 for 100 chunks, 4 against 10 for 400, 20 against 100 for 6 000.
+ * The same among some chunks only, and exact: every vector is compared. In SQL, because reading the vectors and
+ * comparing them in threads takes longer: 2 ms against 4 for 100 chunks, 4 against 10 for 400, 20 against 100 for 6
+ * 000.
  */
 export async function searchAmong(
   db: Db,
@@ -72,7 +73,10 @@ export async function searchAmong(
   );
 }
 
-/** A vector as pgvector receives it in binary form (halfvec_recv): dimensions, two empty bytes, big-endian halves. As text it is ten times as long. */
+/**
+ * A vector in pgvector's binary format (halfvec_recv): dimensions, two empty bytes, big-endian halves. As text it is
+ * ten times as long.
+ */
 function encodeHalfvec(vector: Float32Array): Buffer {
   const header = Buffer.alloc(4);
   header.writeUInt16BE(vector.length);

@@ -2,25 +2,25 @@ import type { ResolvedFilter } from "../../domain/knowledge/filter.ts";
 import type { Db } from "../db.ts";
 import { filterSql } from "./filter-sql.ts";
 
-// Every function here runs on Database.search, whose role sees the rows of all organisations: each statement names the
-// organisation, and reaches postings and vectors only through an index of that organisation.
+// Every function here runs on Database.search, whose role sees the rows of all organisations. So each statement names
+// the organisation, and reaches postings and vectors only through one of its indexes.
 
-/** An index that can be searched, with what of its knowledge base a search needs. */
+/** A searchable index, with the parts of its knowledge base that a search needs. */
 export interface SearchedIndex {
   readonly index_no: number;
   readonly embedding_model: string | null;
   readonly dimensions: number | null;
   readonly languages: readonly string[];
-  /** Chunks and resources that can be found. */
+  /** Searchable chunks and resources. */
   readonly chunk_count: number;
   readonly resource_count: number;
-  /** Terms of all of them. */
+  /** The total of their terms. */
   readonly term_count: number;
   readonly version: number;
   readonly has_hnsw: boolean;
 }
 
-/** The active index of a knowledge base; null where there is none yet, or the knowledge base is not the organisation's. */
+/** The active index of a knowledge base; null if there is none yet, or the knowledge base is another organisation's. */
 export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: string): Promise<SearchedIndex | null> {
   const rows = await db.query<SearchedIndex>(
     {
@@ -34,10 +34,10 @@ export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: st
   return rows[0] ?? null;
 }
 
-/** A term of a query: any of the lexemes stands for it. */
+/** A term of a query: each of the lexemes counts as the term. */
 export interface QueryTerm {
   readonly lexemes: readonly string[];
-  /** Every word that begins with one of the lexemes counts. */
+  /** Every word that begins with one of the lexemes matches. */
   readonly prefix: boolean;
   readonly weight: number;
 }
@@ -47,20 +47,23 @@ export interface Hit {
   readonly score: number;
 }
 
-/** What was found by words. */
+/** A chunk found by words. */
 export interface KeywordHit extends Hit {
-  /** Its score by the most that any chunk could have for these words: 0 to 1. Words that no document has are left out. */
+  /**
+   * Its score divided by the most that any chunk could have for these words: 0 to 1. Words that no document has are
+   * left out.
+   */
   readonly share: number;
 }
 
-/** A word of a query as one language's lexeme; `position` tells the parts of a compound apart. */
+/** A query's word as a lexeme of one language; `position` separates the parts of a compound. */
 export interface LexedWord {
   readonly word: number;
   readonly position: number;
   readonly lexeme: string;
 }
 
-/** Words as lexemes in each of the languages, of the word with its accents and of it without. Stop words give none. */
+/** The lexemes of words in each of the languages, from the word with its accents and without. Stop words have none. */
 export async function lexWords(db: Db, words: readonly string[], languages: readonly string[]): Promise<LexedWord[]> {
   return db.query<LexedWord>(
     {
@@ -75,13 +78,13 @@ export async function lexWords(db: Db, words: readonly string[], languages: read
   );
 }
 
-/** What a filter lets through. */
+/** The chunks that a filter allows. */
 export interface Matched {
   readonly resources: number;
   readonly chunks: number;
 }
 
-/** How many resources of an index a filter lets through, and how many chunks they have. */
+/** How many resources of an index a filter allows, and how many chunks they have. */
 export async function countMatched(db: Db, orgId: string, indexNo: number, filter: ResolvedFilter): Promise<Matched> {
   const values: unknown[] = [orgId, indexNo];
   const rows = await db.query<Matched>(
@@ -93,7 +96,7 @@ export async function countMatched(db: Db, orgId: string, indexNo: number, filte
   return rows[0] ?? { resources: 0, chunks: 0 };
 }
 
-/** The resources of chunks by the chunks' numbers, as many as there are. Chunks that cannot be found are among them. */
+/** The resources of existing chunks by the chunks' numbers. They include unsearchable chunks. */
 export async function readResourcesOf(
   db: Db,
   orgId: string,
@@ -111,7 +114,7 @@ export async function readResourcesOf(
   return new Map(rows.map(({ chunk_no, resource_id }) => [chunk_no, resource_id]));
 }
 
-/** A found chunk with what of its resource a result shows. */
+/** A found chunk, with the facts of its resource that a result shows. */
 export interface FoundChunk {
   readonly chunk_no: number;
   readonly chunk_id: string;
@@ -135,7 +138,7 @@ const LIVE_CHUNKS = `knowledge_chunks c
   join knowledge_index_resources x on x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision
   join knowledge_resources r on r.resource_id = c.resource_id`;
 
-/** Chunks by their numbers, as many as can (still) be found, in no order. */
+/** Chunks by their numbers, in no order; only those still searchable. */
 export async function readChunks(
   db: Db,
   orgId: string,
@@ -152,7 +155,7 @@ export async function readChunks(
   );
 }
 
-/** Chunks of resources by their position within them, as many as there are. */
+/** Existing chunks of resources by their position within them. */
 export async function readPositions(
   db: Db,
   orgId: string,

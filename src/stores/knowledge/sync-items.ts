@@ -5,7 +5,10 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** What is done about a document: fetch it and index what changed, index the stored bytes anew, or delete it. `list`: a part of a source that could not be listed. */
+/**
+ * What a sync does with a document: fetch it and index changes, index the stored bytes again, or delete it. `list`: a
+ * part of a source that could not be listed.
+ */
 export type SyncAction = "read" | "index" | "delete" | "list";
 
 export interface SyncItemRow {
@@ -39,7 +42,7 @@ export async function listSyncItems(
   );
 }
 
-/** Adds documents that a source lists; one that has been listed before is left out. Returns how many were added. */
+/** Adds documents that a source lists, except ones listed before. Returns how many were added. */
 export async function addListedItems(
   db: Db,
   syncId: string,
@@ -77,7 +80,7 @@ export async function addListFailure(
   );
 }
 
-/** The address of a source that listed nothing, because it could not be listed; null where there is none. */
+/** The address of a source that listed nothing, because its listing failed; null if there is none. */
 export async function findUnlistedSource(db: Db, syncId: string): Promise<{ address: string; message: string } | null> {
   const rows = await db.query<{ address: string; message: string }>(
     {
@@ -93,8 +96,8 @@ export async function findUnlistedSource(db: Db, syncId: string): Promise<{ addr
 }
 
 /**
- * Adds the resources that no source lists. Addresses are read again. Resources that a source listed before are deleted, where that
- * is wanted. Others are indexed again where all are, or where they could not be indexed before.
+ * Adds the resources that no source lists. Addresses are read again. Resources that a source listed before are deleted
+ * if that is wanted. Others are indexed again if all are, or if their indexing failed before.
  */
 export async function addResourceItems(
   db: Db,
@@ -136,7 +139,7 @@ export async function listOpenItems(db: Db, syncId: string, limit: number): Prom
   );
 }
 
-/** Locks an open item until the transaction ends; false where it is not open any more. */
+/** Locks an open item until the transaction ends; false if it is no longer open. */
 export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -149,7 +152,10 @@ export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** Notes that an item is being indexed, and what its outcome is then. In the transaction that begins the revision. */
+/**
+ * Records that an item is being indexed, with the outcome that it will then have. In the transaction that starts the
+ * revision.
+ */
 export async function markItemIndexing(
   db: Db,
   itemId: string,
@@ -176,7 +182,7 @@ export async function markItemIndexing(
   );
 }
 
-/** Records the outcome of an item, unless it has one. */
+/** Records the outcome of an item unless it has one. */
 export async function markItem(
   db: Db,
   itemId: string,
@@ -196,7 +202,7 @@ export async function markItem(
   );
 }
 
-/** Notes that an item's resource is to be deleted. */
+/** Records that an item's resource is to be deleted. */
 export async function planDelete(db: Db, itemId: string, resourceId: string): Promise<void> {
   await db.query(
     {
@@ -208,7 +214,9 @@ export async function planDelete(db: Db, itemId: string, resourceId: string): Pr
   );
 }
 
-/** Records the outcomes of items that were being indexed. One whose resource was deleted meanwhile is deleted. */
+/**
+ * Records the outcomes of items that were being indexed. If the resource was deleted meanwhile, the outcome is that.
+ */
 export async function settleItems(db: Db, syncId: string): Promise<void> {
   await db.query(
     {
@@ -224,15 +232,15 @@ export async function settleItems(db: Db, syncId: string): Promise<void> {
   );
 }
 
-/** Whether and why a new index of the knowledge base cannot take the place of the active one yet. */
+/** Whether a new index cannot replace the active one yet, and why. */
 export interface IndexGap {
   /** Resources that are being indexed. */
   readonly underWay: number;
-  /** Some resources that are in the active index and not in the new one, and whether this sync has tried. */
+  /** Some resources that the active index has and the new one lacks, and whether this sync has tried them. */
   readonly missing: readonly { readonly resource_id: string; readonly address: string; readonly tried: boolean }[];
 }
 
-/** Compares a new index with the active one, and holds both until the transaction ends. */
+/** Compares a new index with the active one, and locks both until the transaction ends. */
 export async function findIndexGap(
   db: Db,
   syncId: string,

@@ -17,7 +17,7 @@ export interface SyncRow extends SyncInput, SyncCounts {
   readonly trigger: "request" | "schedule";
   readonly state: SyncState;
   readonly error: SyncError | null;
-  /** How many documents it looks at, as far as they are known. */
+  /** How many documents it has to process, as far as known. */
   readonly total: number;
   readonly cancel_requested_at: string | null;
   readonly created_at: string;
@@ -25,19 +25,22 @@ export interface SyncRow extends SyncInput, SyncCounts {
   readonly finished_at: string | null;
 }
 
-/** How far the sources have been listed. */
+/** The position up to which the sources were listed. */
 export type SyncPosition = { readonly source_no: number; readonly at: Json } | { readonly done: true };
 
 /** Errors of items that the answer of a sync lists. */
 const SHOWN_ERRORS = 100;
-/** Syncs of a knowledge base whose items are kept. */
+/** How many syncs of a knowledge base keep their items. */
 const KEPT = 5;
 
 const COLUMNS = `s.sync_id, s.org_id, s.knowledge_base_id, s.mode, s.delete_missing, s.trigger, s.state, s.error, s.added, s.updated, s.deleted,
   s.unchanged, s.failed, s.total, s.cancel_requested_at, s.created_at, s.started_at, s.finished_at`;
 const ACTIVE = "s.state in ('pending', 'running')";
 
-/** Inserts a sync, `pending`; false where another one of the knowledge base is under way. In a transaction that has locked the knowledge base. */
+/**
+ * Inserts a sync, `pending`; false if another one of the knowledge base is running. In a transaction that has locked
+ * the knowledge base.
+ */
 export async function insertSync(
   db: Db,
   sync: SyncInput & Pick<SyncRow, "mode" | "delete_missing" | "trigger">,
@@ -80,7 +83,7 @@ export async function findSync(db: Db, knowledgeBaseId: string, syncId: string):
   return rows[0] ?? null;
 }
 
-/** The sync of a knowledge base that is under way, or null. */
+/** The running sync of a knowledge base, or null. */
 export async function findActiveSync(db: Db, knowledgeBaseId: string): Promise<SyncRow | null> {
   const rows = await db.query<SyncRow>(
     {
@@ -122,7 +125,7 @@ export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemEr
   );
 }
 
-/** Asks a sync to end; false where it has. */
+/** Asks a sync to stop; false if it has ended. */
 export async function requestSyncCancel(db: Db, syncId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -140,7 +143,7 @@ export interface SyncWork extends SyncRow {
   readonly listing_incomplete: boolean;
 }
 
-/** A sync that is under way, of a knowledge base that is there, and notes that somebody works on it; null for any other. */
+/** Returns a running sync of an existing knowledge base, and records that somebody works on it; null for any other. */
 export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork | null> {
   const rows = await db.query<SyncWork>(
     {
@@ -154,7 +157,7 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
   return rows[0] ?? null;
 }
 
-/** Notes that a sync has "inFlight"; false where it has before. */
+/** Records that a sync has "inFlight"; false if that was recorded before. */
 export async function beginSync(db: Db, syncId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -167,7 +170,7 @@ export async function beginSync(db: Db, syncId: string): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** Moves the position of the listing; false where another one has moved it. */
+/** Moves the position of the listing; false if somebody else has moved it. */
 export async function moveSync(
   db: Db,
   syncId: string,
@@ -186,7 +189,7 @@ export async function moveSync(
   return rows.length === 1;
 }
 
-/** Whether what was not listed may be deleted: where a part could not be listed, nothing is known to be missing. */
+/** Whether unlisted resources may be deleted. If the listing of a part failed, nothing is known to be missing. */
 export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean> {
   const rows = await db.query<{ may: boolean }>(
     {
@@ -199,7 +202,7 @@ export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean>
   return rows[0]?.may === true;
 }
 
-/** Refreshes the counts of a sync, and returns the remaining items: open ones, and in-flight ones that are being indexed. */
+/** Updates the counts of a sync, and returns the remaining items: open ones, and ones that are being indexed. */
 export async function countItems(
   db: Db,
   syncId: string,
@@ -224,7 +227,10 @@ export async function countItems(
   return rows[0] ?? { open: 0, inFlight: 0 };
 }
 
-/** Ends a sync that is under way; null where it has ended. A sync that was not a dry run and completed is the knowledge base's last one. */
+/**
+ * Ends a running sync; null if it has ended. A completed sync that was no dry run becomes the knowledge base's last
+ * one.
+ */
 export async function endSync(
   db: Db,
   syncId: string,

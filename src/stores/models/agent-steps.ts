@@ -3,8 +3,8 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
 /**
- * What a model answered at a step of a node that calls tools, or what a call yielded; null where it has not, as far as anybody
- * knows. With `asked` only what it answered to that: one digest in common is enough.
+ * A model's answer at a step of a node that calls tools, or the output of a call; null if there is none, as far as
+ * anybody knows. With `asked` only the answer to that question: one common digest is enough.
  */
 export async function findStepAnswer(
   db: Db,
@@ -28,11 +28,11 @@ export interface KeptAnswer {
   readonly run_id: string;
   readonly path: string;
   readonly answer: StoredValue;
-  /** Digests of what the node asked, with dots between them. */
+  /** Digests of the node's question, separated by dots. */
   readonly asked: string | null;
 }
 
-/** Keeps what a model answered at a step, in the place of an answer that could not be used. */
+/** Stores a model's answer at a step, in place of one that could not be used. */
 export async function keepStepAnswer(db: Db, { org_id, run_id, path, answer, asked }: KeptAnswer): Promise<void> {
   await db.query(
     {

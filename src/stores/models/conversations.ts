@@ -4,7 +4,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** What a user handle and the models of a flow have said to each other. */
+/** The conversation of a user handle with a flow's models. */
 export interface ConversationRow {
   readonly conversation_id: string;
   readonly user_id: string;
@@ -28,7 +28,7 @@ export interface Memory {
   readonly path: string;
 }
 
-/** The last turns of a node that other runs have made, the oldest first. */
+/** The last turns of a node from other runs, the oldest first. */
 export async function earlierTurns(
   db: Db,
   memory: Memory,
@@ -47,7 +47,7 @@ export async function earlierTurns(
   return rows.map(({ said }) => said).toReversed();
 }
 
-/** Adds a turn. When a node is executed again, its turn replaces the first one. */
+/** Adds a turn. If a node is executed again, its turn replaces the first one. */
 export async function insertTurn(
   db: Db,
   turn: Memory & Pick<TurnRow, "turn_id" | "run_id" | "said"> & { org_id: string; conversation_id: string },
@@ -91,7 +91,7 @@ export async function listConversations(db: Db, projectId: string, page: Keyset)
   );
 }
 
-/** The id of a conversation; null where there is none. */
+/** The id of a conversation; null if there is none. */
 export async function findConversation(db: Db, projectId: string, userId: string): Promise<string | null> {
   const rows = await db.query<{ conversation_id: string }>(
     {
@@ -116,7 +116,7 @@ export async function listTurns(db: Db, conversationId: string, page: Keyset): P
   );
 }
 
-/** Removes a conversation, or all of a project, up to `limit`. Answers how many there were. */
+/** Removes a conversation, or all of a project, up to `limit`. Returns how many there were. */
 export async function deleteConversations(
   db: Db,
   projectId: string,
@@ -137,8 +137,8 @@ export async function deleteConversations(
 }
 
 /**
- * Removes up to `limit` turns that have had their time, which is that of runs, organisations in turn; and conversations without
- * a turn left. Answers how many turns.
+ * Removes up to `limit` turns that have expired (as runs do), organisations in turn, and conversations without turns.
+ * Returns how many turns.
  */
 export async function purgeTurns(db: Db, days: number | null, limit: number): Promise<number> {
   const rows = await db.query(

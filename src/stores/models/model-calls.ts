@@ -6,9 +6,9 @@ export interface ModelCallRow {
   readonly org_id: string;
   /** Null for a judge's call. */
   readonly project_id: string | null;
-  /** Null for a judge's call: it is no part of the usage of the run that is judged. */
+  /** Null for a judge's call: it does not count as usage of the judged run. */
   readonly run_id: string | null;
-  /** Place of the node in the run; what called, where there is none. */
+  /** Place of the node in the run, or the caller outside of runs. */
   readonly path: string;
   /** Attempt of the node, from 1. */
   readonly attempt: number;
@@ -20,7 +20,7 @@ export interface ModelCallRow {
   readonly output_tokens: number;
   /** Input tokens that the endpoint read from its cache. */
   readonly cached_tokens: number;
-  /** Null where the model has no price. */
+  /** Null if the model has no price. */
   readonly cost_usd: number | null;
   readonly latency_ms: number;
   /** Why the model stopped, or the code of the failure. */
@@ -31,7 +31,7 @@ export interface ModelCallRow {
   readonly key_id: string | null;
 }
 
-/** Whether a call of this step of an attempt is written down. */
+/** Whether a call of this step of an attempt is recorded. */
 export async function hasModelCall(
   db: Db,
   { run_id, path, attempt, step }: Pick<ModelCallRow, "run_id" | "path" | "attempt" | "step">,
@@ -57,7 +57,7 @@ export interface UsageRow {
   readonly input_tokens: number;
   readonly output_tokens: number;
   readonly cached_tokens: number;
-  /** The cost of calls whose model has a price. */
+  /** The cost of the calls whose model has a price. */
   readonly cost_usd: number;
   readonly calls_without_price: number;
   readonly estimated_calls: number;
@@ -69,7 +69,7 @@ const GROUP_KEYS: Readonly<Record<UsageGroup, string>> = {
   day: "to_char(created_at at time zone 'UTC', 'YYYY-MM-DD')",
 };
 
-/** What the organisation's calls, of one model or of all, took from a time (inclusive) to another (exclusive). */
+/** The usage of the organisation's calls, of one model or of all, from a time (inclusive) to another (exclusive). */
 export async function sumUsage(
   db: Db,
   {
@@ -94,7 +94,7 @@ export async function sumUsage(
   );
 }
 
-/** Adds a call; a write that is repeated adds nothing. */
+/** Records a call; a repeated write adds nothing. */
 export async function insertModelCall(db: Db, call: ModelCallRow): Promise<void> {
   await db.query(
     {

@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** What an organisation's nodes use where they name nothing themselves. */
+/** Defaults for nodes of the organisation. */
 export interface OrganisationSettings {
   readonly default_connection_id: string | null;
   readonly default_model: string | null;
@@ -19,7 +19,7 @@ export async function getSettings(db: Db): Promise<OrganisationSettings> {
   return rows[0] ?? NONE;
 }
 
-/** The same, and nobody else changes them until the transaction ends. */
+/** The same, locked until the transaction ends. */
 export async function lockSettings(db: Db): Promise<OrganisationSettings> {
   await db.query(
     {
@@ -38,7 +38,7 @@ export async function lockSettings(db: Db): Promise<OrganisationSettings> {
   return rows[0] ?? NONE;
 }
 
-/** Of settings that are locked. */
+/** Call it only for locked settings. */
 export async function updateSettings(db: Db, settings: OrganisationSettings): Promise<void> {
   await db.query(
     {

@@ -1,19 +1,19 @@
 import type { Spending } from "../../domain/accounts/quotas.ts";
 import type { Db } from "../db.ts";
 
-/** What a call of a model is held to. */
+/** The limits of a model call. */
 export interface SpendingLimits {
-  /** The outermost run around the call, and the key that it was started with; null where there is none. */
+  /** The outermost run around the call, and the key that started it; null if there is none. */
   readonly root: string | null;
   readonly key_id: string | null;
-  /** Whether the run, or one around it, has a limit of costs. */
+  /** Whether the run, or one around it, has a cost limit. */
   readonly budgeted: boolean;
-  /** What models may cost in a month: the organisation, and that key. */
+  /** The monthly cost limits of the organisation and of that key. */
   readonly org_most: number | null;
   readonly key_most: number | null;
 }
 
-/** `runId`: the run that calls; null for a judge. */
+/** `runId`: the calling run; null for a judge. */
 export async function spendingLimits(db: Db, runId: string | null): Promise<SpendingLimits> {
   const rows = await db.query<SpendingLimits>(
     {
@@ -47,7 +47,7 @@ export async function lockCosts(db: Db, root: string): Promise<void> {
   );
 }
 
-/** The limits of costs of the run and of those around it, with what was spent of each and is reserved. */
+/** The cost limits of the run and of the runs around it, with what each has spent and reserved. */
 export async function budgetsOf(db: Db, runId: string): Promise<Spending[]> {
   return db.query<Spending & { root: string }>(
     {
@@ -95,7 +95,7 @@ export async function insertReservation(db: Db, reserved: Reservation, seconds: 
   );
 }
 
-/** Keeps a reservation for so long from now on. */
+/** Extends a reservation by that long from now on. */
 export async function extendReservation(db: Db, callId: string, seconds: number): Promise<void> {
   await db.query(
     {
@@ -112,7 +112,7 @@ export async function deleteReservation(db: Db, callId: string): Promise<void> {
   ]);
 }
 
-/** Removes what an earlier attempt of a node has reserved, whose process has died. */
+/** Removes the reservations of a node's earlier attempt, whose process has died. */
 export async function deleteReservationsOf(db: Db, runId: string, path: string): Promise<void> {
   await db.query(
     {

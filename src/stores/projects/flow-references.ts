@@ -1,7 +1,7 @@
 import type { ReferenceKind } from "../../domain/flow/nodes/spec.ts";
 import type { Db } from "../db.ts";
 
-/** What a version of a flow refers to. */
+/** A reference of a version of a flow. */
 export interface ReferenceRow {
   readonly kind: ReferenceKind;
   readonly id: string;
@@ -13,7 +13,7 @@ export interface ReferenceUser {
   readonly name: string;
 }
 
-/** Records what a version refers to; the same twice is once. */
+/** Records the references of a version; repeated ones count once. */
 export async function insertFlowReferences(
   db: Db,
   version: { readonly project_id: string; readonly org_id: string; readonly version: number },
@@ -35,7 +35,7 @@ export async function insertFlowReferences(
   );
 }
 
-/** The projects whose published flow refers to this; one that refers to itself is left out. */
+/** The projects whose published flow refers to this, except the project itself. */
 export async function usersOf(db: Db, target: ReferenceRow, limit: number): Promise<ReferenceUser[]> {
   return db.query<ReferenceUser>(
     {
@@ -55,7 +55,7 @@ export interface ActionUser extends ReferenceUser {
   readonly action_ids: readonly string[];
 }
 
-/** The projects whose published flow uses any of these actions of a provider, and which of them. */
+/** The projects whose published flow uses any of these actions of a provider, with the actions. */
 export async function usersOfActions(
   db: Db,
   providerId: string,

@@ -3,7 +3,7 @@ import type { Plan } from "../../domain/flow/plan/types.ts";
 import type { Db } from "../db.ts";
 import type { Keyset } from "../keyset.ts";
 
-/** A version without its flow, as lists show it. */
+/** A version without its flow, for lists. */
 export interface FlowVersionHead {
   readonly project_id: string;
   readonly version: number;
@@ -34,7 +34,7 @@ export interface NewFlowVersion {
 const HEAD = `v.project_id, v.version, v.content_hash, v.notes, coalesce(p.published_version = v.version, false) as published,
   v.created_by, v.created_at`;
 const FROM = `from flow_versions v join projects p using (project_id) where v.org_id = current_org() and p.deleted_at is null`;
-/** Of a version `v`, with the members of objects in the order in which they were written. */
+/** For a version `v`; the members of objects keep the order in which they were written. */
 export const DEFINITION = "coalesce(v.written_definition, v.definition::json) as definition";
 export const PLAN = "coalesce(v.written_plan, v.plan::json) as plan";
 const LARGEST = 2_147_483_647;
@@ -71,7 +71,7 @@ export async function findFlowVersion(db: Db, projectId: string, version: number
   return rows[0] ?? null;
 }
 
-/** Whether a version is published or was at some time. */
+/** Whether a version is or was published. */
 export async function wasPublished(db: Db, projectId: string, version: number): Promise<boolean> {
   const rows = await db.query(
     {
@@ -84,7 +84,7 @@ export async function wasPublished(db: Db, projectId: string, version: number): 
   return rows.length > 0;
 }
 
-/** The version of a project that has this content. */
+/** The version of a project with this content. */
 export async function findFlowVersionByContent(
   db: Db,
   projectId: string,
@@ -121,8 +121,8 @@ interface CalledFlow {
 }
 
 /**
- * The positions of the references that lead nowhere. Within a transaction the projects of the others are not deleted until it
- * ends. Every project id must be a UUID.
+ * The positions of the references to missing flows. The projects of the others are kept until the transaction ends.
+ * Every project id must be a UUID.
  */
 export async function findDeadReferences(db: Db, references: readonly CalledFlow[]): Promise<number[]> {
   const rows = await db.query<{ position: number }>(

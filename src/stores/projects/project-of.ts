@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** What belongs to one project, and is found by an id of its own. */
+/** Kinds of things that belong to one project and have an id of their own. */
 export type ProjectOwned = "run" | "pause" | "trigger";
 
 const QUERIES: Readonly<Record<ProjectOwned, string>> = {
@@ -10,7 +10,7 @@ const QUERIES: Readonly<Record<ProjectOwned, string>> = {
   trigger: "select project_id from triggers where org_id = current_org() and id = $1::uuid and deleted_at is null",
 };
 
-/** The project that something belongs to; null where it is not there. */
+/** The project that something belongs to; null if that does not exist. */
 export async function projectOf(db: Db, owned: ProjectOwned, id: string): Promise<string | null> {
   const rows = await db.query<{ project_id: string }>({ name: `project_of_${owned}`, text: QUERIES[owned] }, [id]);
   return rows[0]?.project_id ?? null;

@@ -21,7 +21,7 @@ const COLUMNS =
 /** Deleted projects keep their rows for the runs that refer to them, but are hidden everywhere else. */
 const LIVE = "org_id = current_org() and deleted_at is null";
 
-/** Adds a project; false when one with this id is there already (the request was tried before). */
+/** Adds a project; false if the id exists (the request was retried). */
 export async function insertProject(
   db: Db,
   project: { project_id: string; org_id: string; name: string; description: string },
@@ -45,7 +45,7 @@ export async function findProject(db: Db, projectId: string): Promise<Project | 
   return rows[0] ?? null;
 }
 
-/** The ids of the organisation's projects among these. */
+/** Those ids that are projects of the organisation. */
 export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ project_id: string }>(
     {
@@ -62,7 +62,7 @@ export function lockProject(db: Db, projectId: string): Promise<Project | null> 
   return lock(db, projectId, "no key update");
 }
 
-/** The same, locked against flows that begin to call it as well. */
+/** The same, also locked against flows that start to call it. */
 export function lockProjectToDelete(db: Db, projectId: string): Promise<Project | null> {
   return lock(db, projectId, "update");
 }
@@ -78,7 +78,7 @@ async function lock(db: Db, projectId: string, strength: "no key update" | "upda
   return rows[0] ?? null;
 }
 
-/** A page of the organisation's projects, or of these among them. */
+/** A page of the organisation's projects, or of the given ones. */
 export async function listProjects(db: Db, page: Keyset, among: readonly string[] | undefined): Promise<Project[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
   return db.query<Project>(
@@ -91,7 +91,7 @@ export async function listProjects(db: Db, page: Keyset, among: readonly string[
   );
 }
 
-/** Changes what is given; null leaves a member as it is. */
+/** Changes the given members; null leaves a member as it is. */
 export async function updateProject(
   db: Db,
   projectId: string,
@@ -109,7 +109,7 @@ export async function updateProject(
   return rows[0] ?? null;
 }
 
-/** Makes a version the published one, and notes when it first was. */
+/** Publishes a version, and records when that first happened. */
 export async function publishVersion(db: Db, projectId: string, version: number): Promise<Project | null> {
   const rows = await db.query<Project>(
     {
@@ -142,7 +142,7 @@ export async function takeNextVersion(db: Db, projectId: string): Promise<number
   return row.latest_version;
 }
 
-/** Deletes a project; false when there is none. Its runs continue. */
+/** Deletes a project; false if there is none. Its runs continue. */
 export async function deleteProject(db: Db, projectId: string): Promise<boolean> {
   const rows = await db.query(
     {

@@ -5,7 +5,7 @@ import { DEFINITION } from "./flow-versions.ts";
 
 const PUBLISHED = "p.org_id = current_org() and p.deleted_at is null and p.published_version is not null";
 
-/** The published flows, all or among these ids, in the order of their ids. */
+/** The published flows, all or of these ids, in the order of their ids. */
 export function publishedFlows(db: Db, projectIds: readonly string[] | null): Promise<NamedFlow[]> {
   return db.query<NamedFlow>(
     {
@@ -23,7 +23,7 @@ export interface PublishedFlow extends NamedFlow {
   readonly definition: FlowDefinition;
 }
 
-/** The published ones of these flows with their definitions, in the order of their ids. */
+/** Those flows that are published, with their definitions, in the order of their ids. */
 export function publishedDefinitions(db: Db, projectIds: readonly string[]): Promise<PublishedFlow[]> {
   return db.query<PublishedFlow>(
     {

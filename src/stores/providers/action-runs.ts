@@ -31,7 +31,7 @@ const COLUMNS = `action_run_id, org_id, provider_id, action_id, connection_id, d
   rendered_request, latency_ms, created_at, finished_at`;
 const OWN = "org_id = current_org() and action_run_id = $1::uuid";
 
-/** Adds a run of an action; one of the same id (the request was tried before) stays as it is. */
+/** Adds a run of an action; an existing one of the same id (the request was retried) stays as it is. */
 export async function insertActionRun(db: Db, run: NewActionRun): Promise<void> {
   await db.query(
     {
@@ -71,7 +71,7 @@ export interface ActionRunEnd {
   readonly latency_ms: number;
 }
 
-/** Writes the end of a run of an action; the first one stands. */
+/** Writes the end of a run of an action; the first end stays. */
 export async function finishActionRun(db: Db, actionRunId: string, end: ActionRunEnd): Promise<void> {
   await db.query(
     {
@@ -116,8 +116,8 @@ export function takeUnfinishedActionRuns(
 }
 
 /**
- * Notes that a call is about to be made; false when it has been noted before, so that it may have been made already.
- * `callKey` is the same whenever the same call is tried.
+ * Records that a call is about to be made. False if it was recorded before, so that it may have been made already.
+ * `callKey` is the same in each attempt of a call.
  */
 export async function beginCall(db: Db, orgId: string, callKey: string): Promise<boolean> {
   const rows = await db.query(
@@ -131,7 +131,7 @@ export async function beginCall(db: Db, orgId: string, callKey: string): Promise
   return rows.length === 1;
 }
 
-/** Forgets a call that certainly had no effect: it may be made again. */
+/** Forgets a call that certainly had no effect, so that it may be made again. */
 export async function forgetCall(db: Db, callKey: string): Promise<void> {
   await db.query(
     {
@@ -142,7 +142,7 @@ export async function forgetCall(db: Db, callKey: string): Promise<void> {
   );
 }
 
-/** Removes runs of actions that ended, and notes of calls, before `maxAgeMs`; how many. System only. */
+/** Removes runs that ended, and records of calls made, more than `maxAgeMs` ago; returns how many. System only. */
 export async function purgeActionRuns(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const rows = await db.query(
     {

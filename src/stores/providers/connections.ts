@@ -14,7 +14,7 @@ export interface ConnectionRow {
   readonly status: ConnectionStatus;
   readonly status_reason: string | null;
   readonly last_checked_at: string | null;
-  /** Rises with every change somebody asked for. */
+  /** Rises with every change that a user makes. */
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -29,7 +29,7 @@ const COLUMNS = `connection_id, org_id, name, provider_id, scheme, credential_re
   revision, created_at, updated_at`;
 const OWN = "org_id = current_org() and connection_id = $1::uuid";
 
-/** Adds a connection; one of the same id (the request was tried before) stays as it is. */
+/** Adds a connection; an existing one of the same id (the request was retried) stays as it is. */
 export async function insertConnection(db: Db, connection: NewConnection): Promise<void> {
   const { connection_id, org_id, name, provider_id, scheme, credential, created_by } = connection;
   await db.query(
@@ -50,7 +50,7 @@ export async function findConnection(db: Db, connectionId: string): Promise<Conn
   return rows[0] ?? null;
 }
 
-/** The same, and nobody else changes it until the transaction ends. */
+/** The same, locked until the transaction ends. */
 export async function lockConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
   const rows = await db.query<ConnectionRow>(
     { name: "lock_connection", text: `select ${COLUMNS} from connections where ${OWN} for update` },
@@ -59,7 +59,7 @@ export async function lockConnection(db: Db, connectionId: string): Promise<Conn
   return rows[0] ?? null;
 }
 
-/** Which of them there are; they stay until the transaction ends. */
+/** Those ids that exist; the connections stay until the transaction ends. */
 export async function holdConnections(db: Db, connectionIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ connection_id: string }>(
     {
@@ -72,7 +72,7 @@ export async function holdConnections(db: Db, connectionIds: readonly string[]):
   return rows.map((row) => row.connection_id);
 }
 
-/** The same with its sealed credential, for its users. */
+/** The same with its sealed credential, for use. */
 export async function findSealedConnection(
   db: Db,
   connectionId: string,
@@ -102,14 +102,14 @@ export async function listConnections(db: Db, filters: ConnectionFilters, page: 
   );
 }
 
-/** What can be changed; undefined members stay. */
+/** The changeable members; undefined ones stay. */
 export interface ConnectionChange {
   readonly name?: string | undefined;
   readonly credential?: { readonly scheme: ConnectionScheme; readonly sealed: Buffer } | undefined;
   readonly disabled?: boolean | undefined;
 }
 
-/** Changes a connection. What was known of an earlier credential is forgotten, and enabled again it is as good as new. */
+/** Changes a connection. The findings about an earlier credential are dropped, and enabling it clears its failures. */
 export async function updateConnection(
   db: Db,
   connectionId: string,
@@ -135,7 +135,7 @@ export async function updateConnection(
   );
 }
 
-/** How many connections there are of a provider. */
+/** How many connections a provider has. */
 export async function countConnections(db: Db, providerId: string): Promise<number> {
   const rows = await db.query<{ count: number }>(
     {
@@ -155,18 +155,18 @@ export async function deleteConnection(db: Db, connectionId: string): Promise<bo
   return rows.length === 1;
 }
 
-/** What was found out about a credential. */
+/** The result of a credential's check. */
 export interface CredentialFinding {
-  /** The revision of the tried credential: nothing is written when another one has replaced it. */
+  /** The revision of the checked credential: if another one has replaced it, nothing is written. */
   readonly credential_revision: number;
-  /** Null where nothing is known: the status stays. */
+  /** Null if the result is unknown: the status stays. */
   readonly status: "active" | "error" | null;
   readonly reason: string | null;
-  /** The event that is written when the credential stops working. */
+  /** The event to write when the credential stops working. */
   readonly event_id: string;
 }
 
-/** Writes what was found out, and an event where a connection begins to fail. A disabled one stays disabled. */
+/** Writes the result, and an event if a connection starts to fail. A disabled one stays disabled. */
 export async function recordFinding(db: Db, connectionId: string, finding: CredentialFinding): Promise<void> {
   await db.query(
     {

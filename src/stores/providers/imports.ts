@@ -27,7 +27,7 @@ export function listImportedProviders(db: Db): Promise<ImportedProviderRow[]> {
   });
 }
 
-/** Adds a provider or puts another in its place. */
+/** Adds a provider or replaces the existing one. */
 export async function putImportedProvider(
   db: Db,
   orgId: string,
@@ -44,7 +44,7 @@ export async function putImportedProvider(
   );
 }
 
-/** How an action differs from the one of the same id that there is. */
+/** How an action differs from the existing one of the same id. */
 export interface ActionDifference {
   readonly action_id: string;
   readonly change: keyof ImportChanges;
@@ -82,7 +82,7 @@ where fresh.action is distinct from old.action order by 1`,
   );
 }
 
-/** Keeps everybody else from importing a provider of this id until the transaction ends, also where there is none yet. */
+/** Locks this provider id until the transaction ends, even if there is no such provider yet: nobody else imports it. */
 export async function lockImport(db: Db, providerId: string): Promise<void> {
   await db.query(
     {
@@ -93,7 +93,7 @@ export async function lockImport(db: Db, providerId: string): Promise<void> {
   );
 }
 
-/** What a new import changed, by the ids of actions. */
+/** The changes by a new import, by the ids of actions. */
 export interface ImportChanges {
   readonly added: string[];
   readonly changed: string[];
@@ -131,7 +131,7 @@ export async function findImportedAction(db: Db, providerId: string, actionId: s
   return action ?? null;
 }
 
-/** The existing ones of these actions, in the order of the ids. */
+/** Those actions that exist, in the order of the ids. */
 export async function importedActions(
   db: Db,
   providerId: string,
@@ -162,7 +162,7 @@ export async function listImportedActions(db: Db, providerId: string, page: Keys
   return rows.map(({ action }) => action);
 }
 
-/** What actions are searched by. */
+/** The texts in which searches look for actions. */
 export type ActionTexts = Pick<Action, "action_id" | "name" | "description">;
 
 export function importedActionTexts(db: Db, providerId: string): Promise<ActionTexts[]> {
@@ -175,7 +175,7 @@ export function importedActionTexts(db: Db, providerId: string): Promise<ActionT
   );
 }
 
-/** Removes a provider with its actions; false where there is none. */
+/** Removes a provider with its actions; false if there is none. */
 export async function deleteImportedProvider(db: Db, providerId: string): Promise<boolean> {
   const rows = await db.query(
     { name: "delete_imported_provider", text: `delete from imported_providers where ${OWN} returning provider_id` },
@@ -184,7 +184,7 @@ export async function deleteImportedProvider(db: Db, providerId: string): Promis
   return rows.length === 1;
 }
 
-/** Locks a provider until the transaction ends; null where there is none. Flows that begin to use it wait. */
+/** Locks a provider until the transaction ends; null if there is none. Flows that start to use it wait. */
 export async function lockImportedProvider(
   db: Db,
   providerId: string,
@@ -199,7 +199,7 @@ export async function lockImportedProvider(
   return rows[0] ?? null;
 }
 
-/** The existing ones of these actions, as provider and action, locked until the transaction ends. */
+/** Those actions that exist, as provider and action, locked until the transaction ends. */
 export function holdImportedActions(
   db: Db,
   actions: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,

@@ -4,7 +4,7 @@ import type { Json } from "../../domain/json.ts";
 import { RemoteError, RemoteStatement } from "./remote-statement.ts";
 import type { RemoteRows } from "./remote-statement.ts";
 
-/** A database of somebody else. Everything is said here: nothing comes from the environment or a file. */
+/** A user's own database. Every setting is explicit: none comes from the environment or a file. */
 export interface RemoteTarget {
   readonly host: string;
   readonly port: number;
@@ -20,16 +20,16 @@ export interface RemoteTarget {
 export interface RemoteLimits {
   readonly maxRows: number;
   readonly maxBytes: number;
-  /** Time that the server gives the statement (ms). */
+  /** The server's time limit for the statement (ms). */
   readonly statementMs: number;
 }
 
 /** A session with an open transaction. */
 export interface RemoteTransaction {
-  /** Throws RemoteError, RemoteTooLarge, and whatever a broken connection throws. */
+  /** Throws RemoteError, RemoteTooLarge, and the errors of a broken connection. */
   run(sql: string, params: readonly Json[], limits: RemoteLimits): Promise<RemoteRows>;
   commit(): Promise<void>;
-  /** Ends the session; what was not committed is undone. */
+  /** Ends the session and rolls back what was not committed. */
   close(): Promise<void>;
 }
 
@@ -48,13 +48,13 @@ export async function beginRemote(
     connectionTimeoutMillis: connectMs,
     application_name: "millrace",
   });
-  // A connection that breaks fails the statement under way; without a listener it would end the process.
+  // A connection that breaks fails the running statement; without a listener it would end the process.
   client.on("error", () => undefined);
   const cut = (): void => void stream.destroy();
   signal.addEventListener("abort", cut, { once: true });
   const close = async (): Promise<void> => {
     signal.removeEventListener("abort", cut);
-    // The server rolls back. Nobody waits for one that does not answer.
+    // The server rolls back. There is no wait for a server that does not answer.
     await Promise.race([client.end(), new Promise((resolve) => void setTimeout(resolve, 1000).unref())]).catch(
       () => undefined,
     );
@@ -72,7 +72,7 @@ export async function beginRemote(
     await attempt(async () => {
       await client.connect();
       await client.query(`begin transaction ${access}`);
-      // The first query of the transaction: after it nothing makes it one that writes.
+      // Must be the first query of the transaction: after it, the transaction cannot become read-write.
       await client.query(
         "select set_config('TimeZone', 'UTC', true), set_config('DateStyle', 'ISO', true), set_config('bytea_output', 'hex', true)",
       );
@@ -97,7 +97,7 @@ export async function beginRemote(
 function asRemote(error: unknown): unknown {
   if (error instanceof DatabaseError) return new RemoteError(error.code ?? "", error.message, { cause: error });
   const message = error instanceof Error ? error.message : "";
-  // What pg says in these words only.
+  // pg reports these only in these words.
   if (message.startsWith("The server does not support SSL"))
     return new RemoteError("", "the server does not speak TLS");
   return error;

@@ -6,15 +6,15 @@ import { parameterOf, valueOf } from "./remote-values.ts";
 export interface RemoteRows {
   readonly columns: readonly string[];
   readonly rows: ReadonlyArray<readonly Json[]>;
-  /** Whether there are more than were asked for. */
+  /** Whether there are more rows than requested. */
   readonly truncated: boolean;
-  /** Rows that were changed; null where the statement changes none. */
+  /** Number of changed rows; null if the statement changes none. */
   readonly changed: number | null;
 }
 
-/** What the server answered with an error. The message may contain data, but no secret. */
+/** An error of the server. The message may contain data, but no secret. */
 export class RemoteError extends Error {
-  /** SQLSTATE; "" where the server answered otherwise than by the protocol. */
+  /** SQLSTATE; "" if the answer did not follow the protocol. */
   readonly sqlstate: string;
 
   constructor(sqlstate: string, message: string, options?: ErrorOptions) {
@@ -24,7 +24,7 @@ export class RemoteError extends Error {
   }
 }
 
-/** Thrown where an answer is longer than it may be. */
+/** Thrown if a result is longer than it may be. */
 export class RemoteTooLarge extends Error {
   constructor(maxBytes: number) {
     super(`The answer is longer than ${maxBytes} bytes: ask for fewer rows or columns.`);
@@ -32,7 +32,7 @@ export class RemoteTooLarge extends Error {
   }
 }
 
-/** The part of pg's connection that a statement speaks to. */
+/** The part of pg's connection that a statement uses. */
 interface Wire {
   readonly stream: Duplex;
   parse(message: { text: string }): void;
@@ -44,8 +44,8 @@ interface Wire {
 }
 
 /**
- * One statement of a remote database, by the extended protocol: a text of several statements is refused by the server, so that none can
- * end the transaction that it stands in and go on. The server sends one row more than is wanted at most.
+ * One statement of a remote database, by the extended protocol: the server refuses a text of several statements, so
+ * none can end its transaction and go on. The server sends at most one row more than requested.
  */
 export class RemoteStatement {
   readonly done: Promise<RemoteRows>;
@@ -73,13 +73,13 @@ export class RemoteStatement {
     });
   }
 
-  // What follows is called by pg.
+  // pg calls the following methods.
 
   submit(wire: Wire): void {
     let bytes = 0;
     const count = (chunk: Buffer): void => {
       bytes += chunk.length;
-      // A single value may be longer than memory: it is not waited for.
+      // A single value may be longer than memory, so it is refused before it has arrived.
       if (bytes > this.#maxBytes) wire.stream.destroy(new RemoteTooLarge(this.#maxBytes));
     };
     wire.stream.on("data", count);
@@ -120,7 +120,7 @@ export class RemoteStatement {
 
   handleCopyInResponse(wire: Wire): void {
     wire.sendCopyFail("COPY has no data here");
-    // The one that was sent is ignored while the server waits for data.
+    // The server ignores the one that was sent while it waits for data.
     wire.sync();
   }
 

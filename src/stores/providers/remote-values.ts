@@ -4,7 +4,7 @@ import { isFlat } from "../../domain/flat-json.ts";
 import type { Json } from "../../domain/json.ts";
 import { unstorableText } from "../../domain/storable.ts";
 
-/** The type of the elements, by that of the array. */
+/** The type of an array's elements, by the array's type. */
 const ELEMENTS: Readonly<Record<number, number>> = {
   199: 114,
   1000: 16,
@@ -16,11 +16,11 @@ const ELEMENTS: Readonly<Record<number, number>> = {
   1185: 1184,
   3807: 3802,
 };
-/** Arrays of what is text here: text, varchar, char, uuid, numeric, date, timestamp. */
+/** Arrays whose elements are text here: text, varchar, char, uuid, numeric, date, timestamp. */
 const TEXT_ARRAYS: ReadonlySet<number> = new Set([1009, 1015, 1014, 2951, 1231, 1182, 1115]);
 const parseTextArray = types.getTypeParser(1009 as never) as (text: string) => unknown;
 
-/** A value of another database as JSON, by the id of its type: numbers where they are exact, otherwise its text. */
+/** A remote database's value as JSON, by the id of its type: numbers if they are exact, otherwise its text. */
 export function valueOf(type: number, text: string): Json {
   switch (type) {
     case 16:
@@ -62,13 +62,13 @@ function jsonOf(text: string): Json {
   return isFlat(value) && unstorableText(value) === undefined ? value : text;
 }
 
-/** "infinity" and years that no Date has stay as they are. */
+/** "infinity" and years beyond Date stay as they are. */
 function timeOf(text: string): string {
   const time = new Date(text);
   return Number.isNaN(time.getTime()) ? text : time.toISOString();
 }
 
-/** A parameter as Postgres reads it. */
+/** A parameter in the form that Postgres reads. */
 export function parameterOf(value: Json): string | null {
   if (value === null) return null;
   if (Array.isArray(value)) return arrayText(value);

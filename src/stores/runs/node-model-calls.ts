@@ -1,9 +1,9 @@
 import type { Db } from "../db.ts";
 
-/** Calls of models that one node lists. */
+/** Most model calls that a node lists. */
 const LISTED_CALLS = 500;
 
-/** A call of a model, as the node that has made it shows it. */
+/** A model call as its node shows it. */
 export interface NodeModelCall {
   readonly attempt: number;
   readonly step: number;

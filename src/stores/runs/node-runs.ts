@@ -3,7 +3,7 @@ import type { NodeKind } from "../../domain/flow/kinds.ts";
 import type { LongValues, NodeState, RunError } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 
-/** What is recorded of one node of one run. */
+/** The record of one node of one run. */
 export interface NodeRunRow {
   readonly node_id: string;
   readonly type: NodeKind;
@@ -18,9 +18,9 @@ export interface NodeRunRow {
   readonly usage: JsonObject | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  /** When the next attempt begins; null unless one has failed and the next is waited for. */
+  /** When the next attempt starts; null unless an attempt has failed and another one follows. */
   readonly next_attempt_at: string | null;
-  /** Whether it was taken over from the run that this one resumes. */
+  /** Whether it was reused from the run that this one resumes. */
   readonly reused: boolean;
 }
 
@@ -40,7 +40,7 @@ export async function listNodeRuns(db: Db, runId: string, limit: number): Promis
   );
 }
 
-/** The same without what they took and gave. */
+/** The same without inputs and outputs. */
 export async function outlineNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
   return db.query<NodeRunRow>(
     {
@@ -52,7 +52,7 @@ export async function outlineNodeRuns(db: Db, runId: string, limit: number): Pro
   );
 }
 
-/** One attempt of a node, as its event tells. */
+/** One attempt of a node, as its event has it. */
 export interface AttemptRow {
   readonly path: string;
   readonly type: "node.retrying" | "node.finished";
@@ -63,10 +63,10 @@ export interface AttemptRow {
   readonly error: RunError | null;
 }
 
-/** Events that one look at attempts reads. */
+/** Most events read for one list of attempts. */
 const MAX_ATTEMPTS = 20_000;
 
-/** The attempts of nodes of a run, in the order in which they were written down: their beginnings and ends. */
+/** The starts and ends of the attempts of a run's nodes, in the order in which they were recorded. */
 export async function listAttempts(db: Db, runId: string, paths: readonly string[]): Promise<AttemptRow[]> {
   return db.query<AttemptRow>(
     {
@@ -81,7 +81,7 @@ export async function listAttempts(db: Db, runId: string, paths: readonly string
   );
 }
 
-/** The children of a run whose ids end so. */
+/** The children of a run whose ids end like this. */
 export async function childRunIds(db: Db, runId: string, ends: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
     {
@@ -93,7 +93,7 @@ export async function childRunIds(db: Db, runId: string, ends: readonly string[]
   return rows.map(({ run_id }) => run_id);
 }
 
-/** The passages that a node's value rests on; of a model with tools, its steps name them. */
+/** The passages that a node's value is based on. For a model with tools, its steps have them. */
 export async function citationsAt(db: Db, runId: string, path: string): Promise<Json[]> {
   const rows = await db.query<{ citations: Json[] }>(
     {
@@ -106,7 +106,7 @@ export async function citationsAt(db: Db, runId: string, path: string): Promise<
   return rows.flatMap(({ citations }) => citations);
 }
 
-/** A node with what only a look at it alone asks for. */
+/** A node with the details that only its own page shows. */
 export interface NodeRunDetailRow extends NodeRunRow {
   readonly long_values: LongValues | null;
 }
@@ -123,7 +123,7 @@ export async function getNodeRun(db: Db, runId: string, path: string): Promise<N
   return rows[0] ?? null;
 }
 
-/** What the top level's output nodes of a run have yielded so far, by node id; values too long for the record are left out. */
+/** The outputs so far of a run's top-level output nodes, by node id, except values too long for the record. */
 export async function outputsSoFar(db: Db, runId: string): Promise<Record<string, Json>> {
   const rows = await db.query<{ node_id: string; output: Json }>(
     {
@@ -136,7 +136,7 @@ export async function outputsSoFar(db: Db, runId: string): Promise<Record<string
   return Object.fromEntries(rows.map((row) => [row.node_id, row.output]));
 }
 
-/** What the nodes of a run's top level have yielded, where the whole of it is kept. */
+/** The outputs of a run's top-level nodes that are stored whole. */
 export async function recordedValues(db: Db, runId: string): Promise<Array<{ node_id: string; value: StoredValue }>> {
   return db.query<{ node_id: string; value: StoredValue }>(
     {
@@ -160,7 +160,7 @@ export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow
   );
 }
 
-/** Where a run was when it was cancelled: the innermost of its nodes that did not get to their end; null when there is none. */
+/** Where a run was when it was cancelled: the innermost of its nodes that did not end; null if there is none. */
 export async function cancelledPath(db: Db, runId: string): Promise<string | null> {
   const rows = await db.query<{ path: string }>(
     `select path from node_runs where run_id = $1::uuid and state = 'CANCELLED'

@@ -14,7 +14,7 @@ export interface PauseFilter {
   readonly among?: readonly string[] | undefined;
   /** Only pauses that name this person. */
   readonly assignee?: Person | undefined;
-  /** Only pauses that this principal, a person or none, may still answer. */
+  /** Only pauses that this principal, a person or null, may still answer. */
   readonly answerable?: { readonly by: string; readonly person: Person | null } | undefined;
 }
 
@@ -23,13 +23,13 @@ export type ListedPauseRow = PauseRow & { readonly project_id: string; readonly 
 
 const COLUMNS = "p.*, r.project_id, r.flow_version";
 
-/** A page of an organisation's pauses, in the order they were opened. A pause is open while its run has not ended. */
+/** A page of an organisation's pauses, in the order they were opened. An ended run's pauses are not open. */
 export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: Keyset): Promise<ListedPauseRow[]> {
   const { bound, compare, order } = keysetSql(page);
   const values: unknown[] = [bound, page.limit];
   const add = (value: unknown, type: string): string => `$${values.push(value)}::${type}`;
   const conditions = [`p.org_id = current_org()`, `p.pause_id ${compare} $1::uuid`];
-  // The word itself, so that the planner sees the index of open ones.
+  // A literal, so that the planner uses the index of open ones.
   if (filter.status === "waiting") conditions.push(`p.status = 'waiting' and r.state in (${OPEN})`);
   else if (filter.status !== undefined) conditions.push(`p.status = ${add(filter.status, "text")}`);
   if (filter.project_id !== undefined) conditions.push(`r.project_id = ${add(filter.project_id, "uuid")}`);

@@ -26,7 +26,7 @@ export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
   return inOrder(rows.map(atShownPath));
 }
 
-/** The runs that show a pause of a sub-flow's run as theirs, the outermost first. */
+/** The runs that show a pause of a sub-flow's run as their own, the outermost first. */
 export async function runsShowing(db: Db, pauseId: string): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
     {
@@ -47,7 +47,10 @@ function atShownPath<Row extends PauseRow>({
 
 const paths = new Intl.Collator("en", { numeric: true });
 
-/** By the top-level node in which they were opened, in the order of time; within one by path, so that items are in their order. */
+/**
+ * By the top-level node that opened them, in the order of time; within one node by path, so that items are in their
+ * order.
+ */
 function inOrder<Row extends PauseRow>(rows: readonly Row[]): Row[] {
   const nodeOf = ({ path }: PauseRow): string => path.split(/[[/]/, 1)[0] ?? path;
   const firstOf = new Map<string, string>();
@@ -73,7 +76,7 @@ export async function addApproval(db: Db, pauseId: string, received: PauseRow["r
   await db.query("update run_pauses set received = $2::jsonb where pause_id = $1::uuid", [pauseId, jsonb(received)]);
 }
 
-/** Closes a waiting pause; false when it is closed already. */
+/** Closes a waiting pause; false if it is closed already. */
 export async function closePause(
   db: Db,
   pauseId: string,
@@ -97,10 +100,10 @@ export async function replaceResolution(db: Db, pauseId: string, resolution: Pau
   ]);
 }
 
-/** Resolutions that no workflow has acknowledged, for the sweeper to signal again. */
+/** Resolutions that no workflow has acknowledged; the sweeper signals them again. */
 export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
   return db.query<PauseRow>(
-    // Resolutions of terminal runs are never acknowledged and would fill the batch.
+    // Nobody acknowledges resolutions of terminal runs, and they would fill the batch.
     `select p.* from run_pauses p join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
        and r.state in (${OPEN})
        and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000)

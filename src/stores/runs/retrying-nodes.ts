@@ -1,20 +1,20 @@
 import type { RunError } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 
-/** A node whose attempt has failed and that is, or will be, tried again. */
+/** A node whose attempt has failed and which is being retried or will be. */
 export interface RetryingNode {
   readonly run_id: string;
   readonly node_id: string;
   readonly path: string;
-  /** Of the attempt that failed; null while another one is under way. */
+  /** The error of the failed attempt; null while another one is running. */
   readonly error: RunError | null;
   readonly attempts: number;
-  /** When its first attempt began. */
+  /** When its first attempt started. */
   readonly started_at: string | null;
   readonly next_attempt_at: string | null;
 }
 
-/** Of each of these runs the node that has been retried for longest; runs without one are left out. */
+/** For each of these runs, the node that has been retried for longest; runs without one are left out. */
 export async function longestRetrying(db: Db, runIds: readonly string[]): Promise<RetryingNode[]> {
   return db.query<RetryingNode>(
     {

@@ -2,7 +2,7 @@ import { isUniqueViolation } from "../db.ts";
 import type { Db } from "../db.ts";
 import { TERMINAL } from "../states.ts";
 
-/** Where a text belongs: the node, its attempt, and the step of its conversation. */
+/** The owner of a text: the node, its attempt, and the step of its conversation. */
 export interface TextPlace {
   readonly run_id: string;
   readonly path: string;
@@ -10,19 +10,19 @@ export interface TextPlace {
   readonly step: number;
 }
 
-/** A piece of a text that is being written. */
+/** A piece of a growing text. */
 export interface DeltaRow extends TextPlace {
   /** Length of the text before it, in UTF-16 units. */
   readonly from_char: number;
   readonly text: string;
 }
 
-/** How often a beginning is tried whose number another writer has taken. */
+/** How often a start is retried whose number another writer has taken. */
 const TRIES = 5;
 
 /**
- * Writes the first piece of a text, and returns the number of its attempt: `place.attempt`, or a higher one where the node wrote
- * a text before, so that whoever compares (attempt, step) knows which is the latest.
+ * Writes the first piece of a text, and returns the number of its attempt: `place.attempt`, or a higher one if the
+ * node wrote a text before, so that (attempt, step) shows which is the latest.
  */
 export async function beginText(db: Db, place: TextPlace, text: string): Promise<number> {
   for (let tries = 1; ; tries += 1) {
@@ -45,7 +45,7 @@ export async function beginText(db: Db, place: TextPlace, text: string): Promise
   }
 }
 
-/** Writes further pieces, of any runs of one organisation. One that is there already stays. */
+/** Writes further pieces, of any runs of one organisation. Existing ones stay. */
 export async function appendDeltas(db: Db, rows: readonly DeltaRow[]): Promise<void> {
   await db.query(
     {
@@ -84,12 +84,12 @@ export async function listDeltas(
   );
 }
 
-/** Removes the pieces of up to `limit` runs that ended more than `ms` ago, or are gone; answers of how many runs. */
+/** Removes the pieces of up to `limit` runs that ended more than `ms` ago or are gone; returns of how many runs. */
 export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<number> {
   const rows = await db.query<{ runs: number }>(
     {
       name: "purge_deltas",
-      // From run to run through the index: each has many rows.
+      // Steps from run to run through the index, because each has many rows.
       text: `with recursive streamed as (
           (select run_id from run_deltas order by run_id limit 1)
           union all

@@ -12,7 +12,7 @@ export const RUN_EVENT_TYPES = [
 ] as const;
 export type RunEventType = (typeof RUN_EVENT_TYPES)[number];
 
-/** An entry of a run's event log. Its numbers have no gaps: a reader of one has seen all below it. */
+/** An entry of a run's event log. The numbers have no gaps: a reader of one has seen all below it. */
 export interface RunEventRow {
   readonly seq: number;
   readonly type: RunEventType;

@@ -10,30 +10,34 @@ const MAX_IDS = 200;
 const GATHER_MS = 3;
 /** How long another process is notified of a run it has subscribed to; it renews after half of this. */
 const INTEREST_MS = 60_000;
-/** Most runs that other processes can be subscribed to; beyond that the oldest are dropped. */
+/** Most runs that other processes can subscribe to; beyond that the oldest are dropped. */
 const MAX_INTERESTS = 50_000;
 
-/** The suffix of a run's id in a message: settled, progressed, more text of a model, or watched by the sender. */
+/** The suffix of a run's id in a message: settled, progress, more text of a model, or watched by the sender. */
 const MARKS = { settled: "!", progress: "", text: "~", interest: "?" } as const;
 type Mark = keyof typeof MARKS;
-/** Which of two messages about a run stands for both. */
+/** Which of two messages about a run covers both. */
 const RANKS: Readonly<Record<Mark, number>> = { settled: 3, progress: 2, text: 1, interest: 0 };
 
 /** The change of a run: terminal or paused ("settled"), any other progress, or only more of a text that a model writes. */
 export type RunChange = "settled" | "progress" | "text";
 
-/** Called at a change of a run, with its row where this process has just written it. */
+/** Called at a change of a run, with its row if this process has just written it. */
 export type RunListener = (change: RunChange, row?: RunRow) => void;
 
 /** Publishes changes of runs: immediately within the process, and to other processes by Postgres' NOTIFY. */
 export interface RunFeed {
   changed(runId: string, change: RunChange, row?: RunRow): void;
   /**
-   * Calls `onChange` at each change of the run until the returned function is called. A hint only: it may come twice, or
-   * never. With `own` the run was created for this caller: if this process settles it, no other process is notified.
+   * Calls `onChange` at each change of the run until the returned function is called. Only a hint: it may come twice,
+   * or never. `own`: the run was created for this caller, so that if this process settles it, no other process is
+   * notified.
    */
   watch(runId: string, onChange: RunListener, own?: boolean): () => void;
-  /** Tells other processes again that the run is watched here: they forget it after a while. Call it now and then. */
+  /**
+   * Tells other processes again that the run is watched here, because they forget it after a while. Call it now and
+   * then.
+   */
   stillWatching(runId: string): void;
   close(): Promise<void>;
 }
@@ -46,7 +50,7 @@ export interface RunFeed {
  */
 export function openRunFeed(db: Database, onError: (error: Error) => void): RunFeed {
   const local = new EventEmitter().setMaxListeners(0);
-  /** Identifies the process' own messages, which it also receives and ignores. */
+  /** Identifies the process's own messages, which it also receives and ignores. */
   const sender = randomUUID();
   let gathered = new Map<string, Mark>();
   let timer: NodeJS.Timeout | undefined;
@@ -122,7 +126,10 @@ export function openRunFeed(db: Database, onError: (error: Error) => void): RunF
   };
 }
 
-/** Records the time of a run; the map is in the order of these times, and its oldest entries go when there are too many. */
+/**
+ * Records the time of a run. The map is in the order of these times, and the oldest entries are dropped when there are
+ * too many.
+ */
 function remember(times: Map<string, number>, runId: string): void {
   times.delete(runId);
   if (times.size >= MAX_INTERESTS) times.delete(times.keys().next().value ?? "");

@@ -2,15 +2,15 @@ import type { RunState, TerminalState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/** The runs that have not ended and are in one state. */
+/** The open runs of one state. */
 export interface LiveRuns {
   readonly state: Exclude<RunState, TerminalState>;
   readonly runs: number;
-  /** For how long the oldest has been due (PENDING), paused (PAUSED) or under way (s). */
+  /** How long the oldest has been due (PENDING), paused (PAUSED) or running (s). */
   readonly oldest_seconds: number;
 }
 
-/** How many runs are in each state but the terminal ones, and for how long the oldest has been. System only. */
+/** How many runs are in each state except the terminal ones, and for how long the oldest has been. System only. */
 export async function countLiveRunsByState(db: Db): Promise<LiveRuns[]> {
   return db.query<LiveRuns>({
     name: "count_live_runs_by_state",

@@ -13,7 +13,7 @@ import { LOWEST_ID, keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 
-/** A run in hand, and the id of the run that is made of it. */
+/** A run in the job's current page, and the id of the run made from it. */
 export interface RunInHand {
   readonly run_id: string;
   readonly new_run_id: string;
@@ -45,7 +45,7 @@ const COLUMNS = `job_id, org_id, action, filter, version, state, abort, matched,
 const ONE = "org_id = current_org() and job_id = $1::uuid";
 const OPEN = "state in ('PENDING', 'RUNNING')";
 
-/** Inserts a job; null when there is one of that id (the same request, tried again). */
+/** Inserts a job; null if the id exists (the same request, retried). */
 export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | null> {
   const rows = await db.query<RunJobRow>(
     {
@@ -59,7 +59,7 @@ export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | 
   return rows[0] ?? null;
 }
 
-/** Notes how many runs a job has found. */
+/** Records how many runs a job has found. */
 export async function setMatched(db: Db, jobId: string, matched: number): Promise<void> {
   await db.query({ name: "match_run_job", text: `update run_jobs set matched = $2::int where ${ONE}` }, [
     jobId,
@@ -89,12 +89,12 @@ export async function listRunJobs(db: Db, page: Keyset): Promise<RunJobRow[]> {
   );
 }
 
-/** Has a job stop before its next runs; of one that has ended nothing. */
+/** Asks a job to stop before its next runs; does nothing to an ended one. */
 export async function askToAbort(db: Db, jobId: string): Promise<void> {
   await db.query({ name: "abort_run_job", text: `update run_jobs set abort = true where ${ONE} and ${OPEN}` }, [jobId]);
 }
 
-/** The next runs that a job has to deal with. */
+/** The next runs of a job. */
 export async function nextRunsOf(
   db: Db,
   { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
@@ -110,7 +110,7 @@ export async function nextRunsOf(
   return rows.map(({ run_id }) => run_id);
 }
 
-/** Takes runs in hand. False where somebody else has gone on with the job, or it has ended. */
+/** Claims a page of runs. False if somebody else has continued the job, or it has ended. */
 export async function takeInHand(
   db: Db,
   { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
@@ -129,7 +129,7 @@ export async function takeInHand(
 
 export interface RunJobProgress extends RunJobCounts {
   readonly errors: readonly RunJobError[];
-  /** What was in hand before, and what still is. */
+  /** The runs claimed before, and the ones still claimed. */
   readonly page: readonly RunInHand[];
   readonly rest: readonly RunInHand[];
 }
@@ -156,7 +156,7 @@ export async function noteRunJob(
   return rows[0] ?? null;
 }
 
-/** Ends a job, and forgets what it has not dealt with; of one that has ended nothing. */
+/** Ends a job and drops its remaining runs; does nothing to an ended one. */
 export async function endRunJob(
   db: Db,
   jobId: string,
@@ -183,7 +183,7 @@ const DUE = lockRoundRobin({
   limit: "$2::int",
 });
 
-/** Jobs that should be under way, to be started again; each is taken once in a while. */
+/** Jobs that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenRunJobs(db: Db, olderThanMs: number, limit: number): Promise<RunJobInput[]> {
   return db.query<RunJobInput>(
     {

@@ -7,7 +7,7 @@ import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { RunRow } from "./runs.ts";
 
-/** Which runs to list; members left out restrict nothing. All of them hold together. */
+/** Which runs to list; absent members restrict nothing, and all others must match. */
 export interface RunFilter {
   /** One of these. */
   readonly run_id?: readonly string[] | undefined;
@@ -16,11 +16,11 @@ export interface RunFilter {
   readonly among?: readonly string[] | undefined;
   readonly states?: readonly RunState[] | undefined;
   readonly run_type?: RunType | undefined;
-  /** Runs of sub-flows are left out: they go with the run that has started them. */
+  /** Leaves out runs of sub-flows, which belong to their parents. */
   readonly withoutChildren?: boolean | undefined;
   readonly user_id?: string | undefined;
   readonly parent_run_id?: string | undefined;
-  /** Runs that go on from this one. */
+  /** Runs that resume this one. */
   readonly resumed_from?: string | undefined;
   readonly tag?: string | undefined;
   /** Only runs without progress for this long (ms), or only the others. */
@@ -30,7 +30,7 @@ export interface RunFilter {
   readonly created_before?: string | undefined;
 }
 
-/** A value in a list: itself, where it is kept, or (longer than a list carries) its beginning. */
+/** A value in a list: itself, or the beginning of one that is longer than a list carries. */
 export type ListedValue =
   | { readonly v: Json }
   | { readonly ref: { readonly size: number } }
@@ -45,18 +45,18 @@ export interface RunListRow extends Omit<
   readonly outputs: Readonly<Record<string, ListedValue>> | null;
 }
 
-/** Longest JSON text (bytes) of a value in a list, and how much (characters) stays of a longer one. */
+/** Longest JSON text (bytes) of a value in a list, and how much (characters) is shown of a longer one. */
 const LISTED_BYTES = 4096;
 const PREVIEW_CHARACTERS = 256;
 
-/** A run's id is made before its row is: by this much, at most, unless its first attempt crashed. */
+/** A run's id is made before its row: at most by this much, unless its first attempt crashed. */
 const ID_LEADS_MS = 60_000;
 
 const shortened = (column: string): string => `
   (select jsonb_object_agg(key, case when octet_length((value->'v')::text) > ${LISTED_BYTES}
      then jsonb_build_object('cut', jsonb_build_object('size', octet_length((value->'v')::text), 'preview', left((value->'v')::text, ${PREVIEW_CHARACTERS})))
      else value end) from jsonb_each(${column}))`;
-// Most runs are small: those are passed on as they are, without taking them apart.
+// Most runs are small and forwarded unchanged, without parsing.
 const listed = (column: string): string =>
   `case when pg_column_size(r.${column}) <= ${LISTED_BYTES} and octet_length(r.${column}::text) <= 2 * ${LISTED_BYTES} then r.${column}
      else ${shortened(`r.${column}`)} end as ${column}`;
@@ -66,7 +66,7 @@ const COLUMNS = `r.run_id, r.org_id, r.project_id, r.flow_version, r.state, r.st
   r.timeout_seconds, r.total_nodes, r.started_nodes, r.completed_nodes, r.skipped_nodes, r.current_node, r.event_seq, r.created_at,
   r.started_at, r.paused_at, r.finished_at, r.updated_at, r.temporal_run_id, r.cancel_requested`;
 
-/** States in which a run makes progress without anybody's help. */
+/** States in which a run progresses without anybody's help. */
 const MOVING: readonly RunState[] = ["PENDING", "RUNNING", "RESUMED"];
 
 /** Whether run `r` has made no progress since a time (SQL), although it waits for no decision, delay or sub-flow. */
@@ -79,9 +79,9 @@ const stuckSince = (time: string): string => `(case
   else false end)`;
 
 /**
- * One page of an organisation's runs. The organisation is a parameter and not only the row-level policy's, because the
- * planner then knows how large its share is. Every page is a walk along an index in the order of the ids:
- * its cost does not grow with the depth. Several states are several walks, merged.
+ * One page of an organisation's runs. The organisation is a parameter in addition to the row-level policy, because the
+ * planner then knows how large its share is. Every page is a walk along an index in the order of the ids, so its cost
+ * does not grow with the depth. Several states are several walks, merged.
  */
 export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: Keyset): Promise<RunListRow[]> {
   const { values, order, walk, walks } = walkRuns(orgId, filter, page);
@@ -93,7 +93,7 @@ export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: K
   );
 }
 
-/** How many runs of an organisation a filter finds; beyond `most` they are not counted. */
+/** How many runs of an organisation a filter matches, counted up to `most`. */
 export async function countRuns(db: Db, orgId: string, filter: RunFilter, most: number): Promise<number> {
   const { values, walk, walks } = walkRuns(orgId, filter, { beyond: null, ascending: true, limit: most });
   if (walks.length === 0) return 0;
@@ -104,7 +104,7 @@ export async function countRuns(db: Db, orgId: string, filter: RunFilter, most: 
   return rows[0]?.n ?? 0;
 }
 
-/** Keeps the runs that a filter finds, `most` at most, for a job; answers how many they are. */
+/** Stores the runs that a filter matches, `most` at most, for a job; returns how many there are. */
 export async function keepRunsOf(
   db: Db,
   { org_id, job_id }: RunJobInput,
@@ -127,13 +127,13 @@ export async function keepRunsOf(
 interface RunWalk {
   readonly values: unknown[];
   readonly order: string;
-  /** The walk along the runs of one state, or of all. */
+  /** Walks along the runs of one state, or of all. */
   readonly walk: (columns: string, state: RunState | undefined) => string;
-  /** The states to walk along, one at a time. None: nothing can be found. */
+  /** The states to walk along, one at a time. None: no run can match. */
   readonly walks: ReadonlyArray<RunState | undefined>;
 }
 
-/** A walk a state, each planned for that very state: with `state = any (...)` Postgres may filter all runs instead. */
+/** One walk for each state, planned for it: with `state = any (...)` Postgres may filter all runs instead. */
 const merged = (walk: RunWalk["walk"], walks: RunWalk["walks"]): string =>
   walks.map((state) => `(${walk("r.run_id", state)})`).join(" union all ");
 
@@ -145,7 +145,7 @@ function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
   const where = (condition: string): number => conditions.push(condition);
   const limit = add(page.limit, "integer");
 
-  // With a tag the walk is along the tags' own table.
+  // With a tag, the walk is along the table of tags.
   const key = filter.tag === undefined ? "r.run_id" : "t.run_id";
   let from = "runs r";
   if (filter.tag !== undefined) {
@@ -161,7 +161,7 @@ function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
   if (filter.user_id !== undefined) where(`r.user_id = ${add(filter.user_id, "text")}`);
   if (filter.parent_run_id !== undefined) where(`r.parent_run_id = ${add(filter.parent_run_id, "uuid")}`);
   if (filter.resumed_from !== undefined) where(`r.resumed_from ->> 'run_id' = ${add(filter.resumed_from, "text")}`);
-  // The id's own time bounds the walk; the row's time decides. Milliseconds, as clients see them.
+  // The id's time bounds the walk; the row's time decides. Milliseconds, as clients see them.
   if (filter.created_after !== undefined) {
     where(`${key} >= ${add(firstIdOf(Date.parse(filter.created_after) - ID_LEADS_MS), "uuid")}`);
     where(`date_trunc('milliseconds', r.created_at) > ${add(filter.created_after, "timestamptz")}`);
@@ -179,7 +179,7 @@ function walkRuns(orgId: string, filter: RunFilter, page: Keyset): RunWalk {
   const walk = (columns: string, state?: RunState): string => `select ${columns} from ${from}
     where ${conditions.join(" and ")}${state === undefined ? "" : ` and r.state = ${add(state, "text")}`}
     order by ${key} ${order} limit ${limit}`;
-  // Runs in other states are never stuck: the walks are along those alone.
+  // Runs in other states are never stuck, so only these are walked.
   const among =
     filter.stuck?.is === true ? (filter.states ?? MOVING).filter((state) => MOVING.includes(state)) : filter.states;
   if (among?.length === 0 && filter.stuck?.is === true) return { values, order, walk, walks: [] };

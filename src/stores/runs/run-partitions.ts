@@ -1,11 +1,11 @@
 import type { Db } from "../db.ts";
 
-/** The tables whose rows are in partitions by the time in the run's id. */
+/** The tables that are partitioned by the time in the run's id. */
 export const PARTITIONED = ["run_events", "node_runs", "agent_steps"] as const;
 
 /**
- * Makes one partition where they do not reach weeks ahead, and answers whether it did. `days`: how long the installation keeps runs;
- * null: for ever. System only.
+ * Makes one partition if they do not reach weeks ahead; returns whether it did. `days`: how long the installation
+ * keeps runs; null: for ever. System only.
  */
 export async function makePartition(db: Db, days: number | null): Promise<boolean> {
   const rows = await db.query<{ name: string | null }>(
@@ -16,8 +16,9 @@ export async function makePartition(db: Db, days: number | null): Promise<boolea
 }
 
 /**
- * Removes one partition that is empty, or whose runs have all ended `days` ago or earlier (null: they are kept for ever), and answers
- * whether it did; false also where others are at work in all that could go: they do not wait for it. System only.
+ * Removes one partition that is empty, or whose runs all ended at least `days` ago (null: they are kept for ever);
+ * returns whether it did. Also false if others are using all partitions that could go: it does not wait for them.
+ * System only.
  */
 export async function dropPartition(db: Db, days: number | null): Promise<boolean> {
   const rows = await db.query<{ name: string | null }>(
@@ -27,7 +28,7 @@ export async function dropPartition(db: Db, days: number | null): Promise<boolea
   return typeof rows[0]?.name === "string";
 }
 
-/** Until when every table has partitions; undefined where one has none. System only. */
+/** The time up to which every table has partitions; undefined if one has none. System only. */
 export async function partitionsEnd(db: Db): Promise<Date | undefined> {
   const rows = await db.query<{ end: string | null }>(
     `select case when count(*) = $1::int then min(until) end as end

@@ -23,7 +23,7 @@ export interface RunPosition {
   readonly event_seq: number;
 }
 
-/** One run if its record is not at this position any more. */
+/** One run if its record has left this position. */
 export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRow | null> {
   const rows = await db.query<RunRow>(
     {
@@ -35,7 +35,10 @@ export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRo
   return rows[0] ?? null;
 }
 
-/** The versions of runs, of all organisations, and of what their models write: one query a second for all waiters of a process. */
+/**
+ * The versions of runs of all organisations, and of their models' texts: one query a second for all waiters of a
+ * process.
+ */
 export async function runPositions(
   db: Db,
   runIds: readonly string[],
@@ -51,7 +54,7 @@ export async function runPositions(
   );
 }
 
-/** How many runs of a project have not ended. */
+/** How many runs of a project are open. */
 export async function countOpenRuns(db: Db, projectId: string): Promise<number> {
   const rows = await db.query<{ open: number }>(
     {
@@ -64,7 +67,7 @@ export async function countOpenRuns(db: Db, projectId: string): Promise<number> 
   return rows[0]?.open ?? 0;
 }
 
-/** The ids of a project's runs that have not ended, in order, beyond `after`. */
+/** The ids of a project's open runs, in order, beyond `after`. */
 export async function openRuns(db: Db, projectId: string, after: string, limit: number): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
     {
@@ -77,9 +80,9 @@ export async function openRuns(db: Db, projectId: string, after: string, limit: 
   return rows.map(({ run_id }) => run_id);
 }
 
-/** As the index of live runs has it. */
+/** As in the predicate of the index of live runs. */
 
-/** The first pauses that each of these runs shows, in the order they were opened; at most `each` of a run. */
+/** The first pauses of each of these runs, in the order they were opened; at most `each` of a run. */
 export async function listPausesOf(
   db: Db,
   runIds: readonly string[],

@@ -7,41 +7,42 @@ import type { Db, Statement } from "../db.ts";
 import type { RunEventType } from "./run-events.ts";
 import type { RunRow } from "./runs.ts";
 
-/** An entry of a run's event log, before it has its number. */
+/** An entry of a run's event log before it gets its number. */
 export interface RunEventDraft {
   readonly type: Exclude<RunEventType, "run.state" | "run.paused" | "run.finished">;
   readonly at: string;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What a write has changed. */
+/** The changes by a write. */
 export interface RunWriteResult {
   /** The state of the run before the write, and after it. */
   readonly old_state: RunState;
   readonly state: RunState;
   readonly project_id: string;
-  /** From the run's creation (or its run_at) to this write. */
+  /** Time from the run's creation (or its run_at) to this write. */
   readonly latency_ms: number;
-  /** Paths of the nodes whose record this write has changed, without nodes that had ended before. */
+  /** Paths of the nodes whose record this write changed, except nodes that had ended before. */
   readonly changed_nodes: readonly string[];
-  /** The run as it is then, where the write was one of its state. */
+  /** The run afterwards, if the write changed its state. */
   readonly row: RunRow | null;
 }
 
 /** Time without a change after which the reconciler checks a run (ms). */
 const DEFAULT_CHECK_MS = 60_000;
 
-// A function in Postgres, so that state, nodes, events and outbox agree after any crash, and take one round trip. Its text is in migrations/.
+// A Postgres function, so that state, nodes, events and outbox agree after any crash, and take one round trip. Its
+// text is in migrations/.
 const CALL = `from record_run($1::uuid, $2::text, $3::text, $4::timestamptz, $5::text, $6::jsonb, $7::jsonb, $8::jsonb, $9::jsonb,
   $10::uuid[], $11::jsonb, $12::jsonb, $13::jsonb, $14::float8, $15::uuid[], $16::integer) where old_state is not null`;
 const CHANGED = "old_state, new_state as state, project as project_id, latency_ms, changed_nodes";
 const RECORD_PROGRESS: Statement = { name: "record_run", text: `select ${CHANGED} ${CALL}` };
-// Who waits for a change of state gets the row with the write itself.
+// Waiters for a change of state get the row with the write itself.
 const RECORD_STATE: Statement = { name: "record_run_state", text: `select ${CHANGED}, (run).* ${CALL}` };
 
 /**
- * Persists the changes of a run since the last write: its state, nodes, pauses, events and the outbox rows of the change
- * of state. Never changes a terminal state; returns what it changed, or null when there is no such run.
+ * Persists the changes of a run since the last write: its state, nodes, pauses, events and the outbox rows of the
+ * change of state. Never changes a terminal state. Returns the changes, or null if there is no such run.
  */
 export async function recordRun(
   db: Db,
@@ -65,7 +66,7 @@ export async function recordRun(
     update.error ? jsonb(update.error) : null,
     jsonb(update.progress),
     checkAfterMs,
-    // One for each event that a write may publish: that the run has started, and its new state.
+    // One for each event that a write may publish: the run's start, and its new state.
     [uuidv7(), uuidv7()],
     MAX_EVENT_DATA_BYTES,
   ]);
@@ -76,12 +77,12 @@ export async function recordRun(
   return { old_state, state, project_id, latency_ms, changed_nodes, row: withRow ? row : null };
 }
 
-/** Locks the run's row, as every writer of what belongs to the run does first. */
+/** Locks the run's row first, like every writer of a run's data. */
 export async function lockRun(db: Db, runId: string): Promise<void> {
   await db.query({ name: "lock_run", text: "select 1 from runs where run_id = $1::uuid for update" }, [runId]);
 }
 
-/** Whether a checkpoint is kept: of a run that has ended. */
+/** Whether an ended run has a checkpoint. */
 export function keepsCheckpoint(state: RunState | undefined): boolean {
   return state !== undefined && isTerminal(state);
 }

@@ -1,7 +1,7 @@
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/** Counts a restart of a run; answers how many there were with it. */
+/** Counts a restart of a run; returns how many there were with it. */
 export async function noteRestart(db: Db, orgId: string, runId: string): Promise<number> {
   const rows = await db.query<{ restarts: number }>(
     `insert into run_restarts as r (run_id, org_id) values ($1::uuid, $2::uuid)
@@ -11,7 +11,7 @@ export async function noteRestart(db: Db, orgId: string, runId: string): Promise
   return rows[0]?.restarts ?? 0;
 }
 
-/** How long ago a run was started again (ms); null where it never was. */
+/** Time since a run was restarted (ms); null if it never was. */
 export async function sinceRestart(db: Db, runId: string): Promise<number | null> {
   const rows = await db.query<{ ms: number }>(
     `select (1000 * extract(epoch from now() - restarted_at))::float8 as ms from run_restarts where run_id = $1::uuid`,
@@ -20,7 +20,10 @@ export async function sinceRestart(db: Db, runId: string): Promise<number | null
   return rows[0]?.ms ?? null;
 }
 
-/** Answers of pauses are sent again, apart from those at these paths: a workflow that is started again waits for them anew. */
+/**
+ * Makes the sweeper send the answers of pauses again, except those at these paths: a restarted workflow waits for them
+ * again.
+ */
 export async function resendAnswers(db: Db, runId: string, except: readonly string[]): Promise<void> {
   await db.query(
     `update run_pauses set delivered_at = null
@@ -30,8 +33,8 @@ export async function resendAnswers(db: Db, runId: string, except: readonly stri
 }
 
 /**
- * Forgets what slices of a lost workflow wrote when Temporal cancelled them: their nodes and pauses at these paths that were
- * cancelled before `since`. The workflow that goes on with the run executes them.
+ * Removes the records of slices that Temporal cancelled with a lost workflow: their nodes and pauses at these paths
+ * that were cancelled before `since`. The new workflow executes them.
  */
 export async function forgetCancelled(db: Db, runId: string, paths: readonly string[], since: string): Promise<void> {
   await db.query(

@@ -2,16 +2,16 @@ import type { Db } from "../db.ts";
 import { KEPT_FOR } from "../retention.ts";
 import { OPEN, TERMINAL } from "../states.ts";
 
-/** SQL: no sub-run of run `r` is open, and no open run resumes it and uses its values. */
+/** SQL: run `r` has no open sub-run, and no open run that resumes it and uses its values. */
 const UNUSED = `not exists (select from runs o where o.state in (${OPEN}) and o.parent_run_id = r.run_id)
   and not exists (select from runs o where o.state in (${OPEN})
     and o.resumed_from is not null and o.resumed_from ->> 'run_id' = r.run_id::text)`;
 
 /**
- * Removes up to `limit` ended runs whose days have passed, organisations in turn, with all that is recorded of them. `days`: of
- * the installation; null: for ever. A run stays while a sub-run of it is open, and while an open run resumes it and uses its
- * values. Where the installation's days count alone, it also stays until the partition of its records has been removed, or should
- * have been. Answers how many were removed. The sweep removes their blobs.
+ * Removes up to `limit` ended runs whose days have passed, organisations in turn, with all their records. `days`: of
+ * the installation; null: for ever. A run stays while it has an open sub-run, and while an open run resumes it and
+ * uses its values. If only the installation's days apply, it also stays until the partition of its records was
+ * removed, or should have been. Returns how many were removed. The sweep removes their blobs.
  */
 export async function purgeRuns(db: Db, days: number | null, limit: number): Promise<number> {
   const rows = await db.query(
@@ -40,7 +40,7 @@ export async function purgeRuns(db: Db, days: number | null, limit: number): Pro
   return rows.length + (await purgeBare(db, days, limit - rows.length));
 }
 
-/** Removes up to `limit` runs that ended after the time of the partition that their records were removed with, once they are due. */
+/** Removes up to `limit` due runs that ended after the time of the partition with their records was removed. */
 async function purgeBare(db: Db, days: number, limit: number): Promise<number> {
   const rows = await db.query(
     {

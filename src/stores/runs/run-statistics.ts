@@ -1,7 +1,7 @@
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/** Runs of one part of the window, by how they ended. */
+/** Runs of one part of the window, by their end. */
 export interface RunBucket {
   readonly start: string;
   readonly completed: number;
@@ -21,7 +21,7 @@ export interface RunLatencies {
 /** The smallest id that a run created at $2 can have is found by its time; see run-lists.ts. */
 const CREATED = "r.org_id = current_org() and r.run_id >= $1::uuid and r.created_at >= $2::timestamptz";
 
-/** A part of the time, and which projects' runs are counted in it; undefined: all of the organisation's. */
+/** A part of the time, and the projects whose runs count in it; undefined: all of the organisation's. */
 export interface CountedRuns {
   readonly firstId: string;
   readonly from: string;
@@ -30,7 +30,7 @@ export interface CountedRuns {
 
 const among = (at: number): string => `($${at}::uuid[] is null or r.project_id = any ($${at}::uuid[]))`;
 
-/** How many runs were created in each part of the window, by how they stand now; parts without runs are there too. */
+/** How many runs were created in each part of the window, by their present state; includes parts without runs. */
 export async function bucketRuns(
   db: Db,
   window: CountedRuns & { readonly seconds: number; readonly buckets: number },
@@ -55,7 +55,7 @@ export async function bucketRuns(
   );
 }
 
-/** How long runs took that were created since, and have ended uncancelled. */
+/** The durations of runs created since then that have ended uncancelled. */
 export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLatencies> {
   const rows = await db.query<RunLatencies>(
     {
@@ -71,7 +71,7 @@ export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLate
   return rows[0] ?? { ended: 0, p50_ms: null, p95_ms: null };
 }
 
-/** The runs that have not ended, by state: the organisation's, or those of these projects. */
+/** The open runs by state: the organisation's, or those of these projects. */
 export async function openRunsByState(
   db: Db,
   projects: readonly string[] | undefined,

@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** What has been written down of the trace that a run belongs to; without a trace id it follows from the run. */
+/** The recorded trace of a run; without a trace id it follows from the run. */
 export interface RunTraceRow {
   readonly trace_id: string | null;
   /** The span that has started the run. */

@@ -15,28 +15,28 @@ import { lockRoundRobin } from "../round-robin.ts";
 import { OPEN, TERMINAL } from "../states.ts";
 import type { RunTraceRow } from "./run-traces.ts";
 
-/** Start parameters that the row does not hold otherwise. Cleared by the workflow's first write. */
+/** Start parameters that the row does not hold otherwise. The workflow's first write clears them. */
 export interface StartInput {
   readonly limits?: RunLimits;
   readonly depth?: number;
-  /** Only where the row's own inputs are redacted. */
+  /** Only if the row's own inputs are redacted. */
   readonly inputs?: Readonly<Record<string, StoredValue>>;
-  /** Those inputs, encrypted: `inputs` then has the ones in blobs alone. `data` is base64. */
+  /** Those inputs, encrypted; `inputs` then has only the ones in blobs. `data` is base64. */
   readonly sealed?: { readonly key_id: string; readonly data: string };
   readonly reuse?: Readonly<Record<string, CheckpointNode>>;
   readonly resumes?: Resumed;
 }
 
-/** The run that a run resumes. */
+/** The run that this one resumes. */
 export interface ResumedFrom {
   readonly run_id: string;
-  /** The top-level node it resumes from; null when none was left to run. */
+  /** The top-level node it resumes from; null if none was left to run. */
   readonly node_id: string | null;
-  /** The very place where the earlier run stopped, inside that node or the node itself. */
+  /** The exact place where the earlier run stopped: that node or a place within it. */
   readonly path: string | null;
 }
 
-/** What a new run's row is made of. */
+/** The data of a new run's row. */
 export interface NewRun {
   readonly run_id: string;
   readonly org_id: string;
@@ -55,7 +55,7 @@ export interface NewRun {
   readonly run_at: string | null;
   readonly timeout_seconds: number;
   readonly total_nodes: number;
-  /** Members of the call's body that no input takes. */
+  /** Members of the call's body that no input uses. */
   readonly ignored_inputs?: readonly string[];
   /** Where it does not follow from the run. */
   readonly trace?: RunTraceRow | undefined;
@@ -101,7 +101,7 @@ trace as (
 select run_id from run`,
 };
 
-/** Inserts a PENDING run; false when a run of that id exists (the same request, tried again). */
+/** Inserts a PENDING run; false if the id exists (the same request, retried). */
 export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
   const { trace } = run;
   const traced = trace ? [trace.trace_id, trace.parent_id, trace.sampled, trace.linked_run_id] : [];
@@ -167,12 +167,12 @@ export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
   return rows[0] ?? null;
 }
 
-/** The child of a run whose id ends with these 22 characters; null when it has none. */
+/** The child of a run whose id ends with these 22 characters; null if there is none. */
 export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
   const rows = await db.query<RunRow>(
     {
       name: "find_child_run",
-      // By a column and not by what is made of the id: a run may have ten thousand children.
+      // Matches a column rather than an expression on the id: a run may have ten thousand children.
       text: "select * from runs where parent_run_id = $1::uuid and child_end = $2::text",
     },
     [parentRunId, idEnd],
@@ -182,7 +182,7 @@ export async function findChildRun(db: Db, parentRunId: string, idEnd: string): 
 
 /** Serialises additions of runs to the organisation until the transaction ends. */
 export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
-  // A separate statement: the count's must begin after the lock is there, or it does not see runs added concurrently.
+  // A separate statement: the count must begin after the lock, or it does not see runs added concurrently.
   await db.query(
     {
       name: "lock_run_counts",
@@ -197,7 +197,7 @@ export type RunsOf = { readonly project_id?: string } | { readonly key_id?: stri
 
 /** How many runs are in flight in the organisation, or in a part of it, without experiments and sub-flows. Counts up to `max`. */
 export async function countLiveRuns(db: Db, orgId: string, of: RunsOf, max: number): Promise<number> {
-  // A statement each: planned once, one for all would use the index of none.
+  // A statement for each: a plan shared by all would use the index of none.
   const [name, condition, id] =
     "project_id" in of
       ? ["count_live_runs_of_project", "and project_id = $2::uuid", of.project_id]
@@ -216,7 +216,7 @@ export async function countLiveRuns(db: Db, orgId: string, of: RunsOf, max: numb
   return rows[0]?.n ?? 0;
 }
 
-/** Records that a run is to be cancelled; null when there is no such run. The state does not change. */
+/** Records a request to cancel a run; null if there is no such run. The state does not change. */
 export async function requestCancel(db: Db, runId: string, reason: string | null): Promise<{ state: RunState } | null> {
   const rows = await db.query<{ state: RunState }>(
     `update runs set
@@ -229,7 +229,7 @@ export async function requestCancel(db: Db, runId: string, reason: string | null
   return rows[0] ?? null;
 }
 
-/** Requests the cancellation of runs that no workflow has started yet: the sweeper settles them. */
+/** Requests the cancellation of runs whose workflow has not started: the sweeper settles them. */
 export async function requestCancelOfPending(db: Db, runIds: readonly string[]): Promise<void> {
   await db.query(
     `update runs set cancel_requested = coalesce(cancel_requested, jsonb_build_object('reason', null, 'at', now())), check_at = now()
@@ -238,7 +238,7 @@ export async function requestCancelOfPending(db: Db, runIds: readonly string[]):
   );
 }
 
-/** Why a run is to be cancelled, or has been; null when it is not. */
+/** The reason of a requested or past cancellation; null if there is none. */
 export async function cancelRequested(db: Db, runId: string): Promise<{ reason: string | null } | null> {
   const rows = await db.query<{ reason: string | null }>(
     `select coalesce(cancel_requested ->> 'reason', state_reason) as reason from runs
@@ -256,7 +256,10 @@ const TO_CHECK = lockRoundRobin({
   limit: "$1::int",
 });
 
-/** The runs that are due for a check, of each organisation the oldest first; each is postponed so that no other process checks it concurrently. */
+/**
+ * The runs due for a check, the oldest of each organisation first. Each check is postponed, so that no other process
+ * makes it concurrently.
+ */
 export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: number): Promise<RunRow[]> {
   return db.query<RunRow>(
     // Checks back off while nothing changes, as a run may wait for weeks. Starts and cancellations are urgent.
@@ -268,7 +271,7 @@ export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: numbe
   );
 }
 
-/** The children of a run that are still under way. */
+/** The open children of a run. */
 export async function liveChildren(db: Db, runId: string): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
     `select run_id from runs where parent_run_id = $1::uuid and state in (${OPEN})`,
@@ -277,7 +280,7 @@ export async function liveChildren(db: Db, runId: string): Promise<string[]> {
   return rows.map((row) => row.run_id);
 }
 
-/** What a failed or cancelled run had finished, by node id. */
+/** The completed nodes of a failed or cancelled run, by node id. */
 export async function getCheckpoint(db: Db, runId: string): Promise<Record<string, CheckpointNode> | null> {
   const rows = await db.query<{ nodes: Record<string, CheckpointNode> }>(
     "select nodes from run_checkpoints where run_id = $1::uuid",

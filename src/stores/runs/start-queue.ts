@@ -1,7 +1,7 @@
 import type { Db } from "../db.ts";
 import type { RunRow } from "./runs.ts";
 
-/** The ones of these runs, of all organisations, whose workflow has not been started; some may be to be cancelled. */
+/** Those of these runs, of all organisations, whose workflow has not started. Some may have to be cancelled. */
 export async function runsToStart(db: Db, runIds: readonly string[]): Promise<RunRow[]> {
   return db.query<RunRow>(
     {
@@ -12,7 +12,7 @@ export async function runsToStart(db: Db, runIds: readonly string[]): Promise<Ru
   );
 }
 
-/** Postpones the sweeper's check of runs that wait for their start. */
+/** Postpones the sweeper's check of queued runs. */
 export async function holdQueuedRuns(db: Db, runIds: readonly string[], holdMs: number): Promise<void> {
   await db.query(
     {

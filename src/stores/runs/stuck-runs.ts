@@ -1,10 +1,13 @@
 import type { Db } from "../db.ts";
 import { OPEN } from "../states.ts";
 
-/** The reason in a run's record while Temporal repeats a step of it in vain, and after it was ended because of that. */
+/**
+ * The reason in a run's record while Temporal retries one of its steps in vain, and after it was ended because of
+ * that.
+ */
 export const STUCK = "stuck";
 
-/** Notes whether a run that is under way gets on; one that does not is checked again soon. */
+/** Records whether an open run makes progress; a stuck one is checked again soon. */
 export async function markStuck(db: Db, runId: string, stuck: boolean): Promise<void> {
   await db.query(
     {

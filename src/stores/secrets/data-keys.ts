@@ -1,6 +1,6 @@
 import type { Db } from "../db.ts";
 
-/** What a data key encrypts. */
+/** The purposes of data keys. */
 export type DataKeyPurpose = "payloads" | "blobs";
 
 export interface DataKeyRow {
@@ -8,7 +8,7 @@ export interface DataKeyRow {
   readonly sealed: Buffer;
 }
 
-/** The key that encrypts for a purpose; null before there is one. System only. */
+/** The present key of a purpose; null before there is one. System only. */
 export async function currentDataKey(db: Db, purpose: DataKeyPurpose): Promise<DataKeyRow | null> {
   const rows = await db.query<DataKeyRow>("select key_id, sealed from data_keys where purpose = $1 and current", [
     purpose,
@@ -16,7 +16,7 @@ export async function currentDataKey(db: Db, purpose: DataKeyPurpose): Promise<D
   return rows[0] ?? null;
 }
 
-/** Makes a key the present one of its purpose, where there is none. System only. */
+/** Makes a key the present one of its purpose, if there is none. System only. */
 export async function insertDataKey(db: Db, purpose: DataKeyPurpose, { key_id, sealed }: DataKeyRow): Promise<void> {
   await db.query(
     `insert into data_keys (key_id, purpose, sealed) values ($1::uuid, $2, $3)

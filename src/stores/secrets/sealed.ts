@@ -5,15 +5,15 @@ import { keysetSql } from "../keyset.ts";
 export interface SealedTable {
   readonly table: string;
   readonly id: string;
-  /** Each with the column that its context names: what moves between two columns keeps its seal. */
+  /** Each with the column named in its context: a value that moves between two columns keeps its seal. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Which rows still have something sealed. */
+  /** Which rows still have sealed values. */
   readonly where: string;
-  /** Removes what has had its time. */
+  /** Removes expired rows. */
   readonly expire?: string;
 }
 
-/** Every column that is sealed under the master key. What is not listed here is lost when an earlier key is removed. */
+/** Every column sealed under the master key. A column that is not listed is lost when an earlier key is removed. */
 export const SEALED_TABLES: readonly SealedTable[] = [
   {
     table: "webhook_subscriptions",
@@ -33,8 +33,9 @@ export const SEALED_TABLES: readonly SealedTable[] = [
 ];
 
 /**
- * The ids of the master keys that anything is sealed under, in hexadecimal: they are the four bytes after the version. Columns that
- * the schema does not have yet are passed over: a backup before an upgrade is made by the new version, too. System only.
+ * The ids of the master keys under which anything is sealed, in hexadecimal: the four bytes after the version. Skips
+ * columns that the schema does not have yet, because the new version also makes the backup before an upgrade. System
+ * only.
  */
 export async function masterKeyIds(db: Db): Promise<string[]> {
   const known = await db.query<{ column: string }>(
@@ -54,18 +55,18 @@ export async function masterKeyIds(db: Db): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** What a row has sealed, by column. */
+/** A row's sealed values, by column. */
 export interface SealedRow {
   readonly id: string;
   readonly sealed: Readonly<Record<string, Buffer | null>>;
 }
 
-/** Removes what has had its time. System only. */
+/** Removes expired rows. System only. */
 export async function expireSealed(db: Db, { expire }: SealedTable): Promise<void> {
   if (expire !== undefined) await db.query(expire);
 }
 
-/** Up to `limit` rows of all organisations, from the one after `beyond` on. Nobody else changes them until the transaction ends. System only. */
+/** Up to `limit` rows of all organisations behind `beyond`, locked until the transaction ends. System only. */
 export async function lockSealed(
   db: Db,
   { table, id, columns, where }: SealedTable,
@@ -82,7 +83,10 @@ export async function lockSealed(
   return rows.map(({ row_id, ...sealed }) => ({ id: row_id, sealed }));
 }
 
-/** Writes rows back, for a transaction that has locked them. To everybody else nothing has changed: no new revision. System only. */
+/**
+ * Writes rows back, in the transaction that locked them. It changes no revision, because nothing has changed for
+ * anybody else. System only.
+ */
 export async function replaceSealed(
   db: Db,
   { table, id, columns }: SealedTable,

@@ -21,7 +21,7 @@ export interface SkillRow {
   readonly content_hash: string;
 }
 
-/** A file of a version, with where it begins in the blob (bytes). */
+/** A file of a version, with its offset in the blob (bytes). */
 export interface StoredFile extends ListedFile {
   readonly offset: number;
 }
@@ -52,7 +52,7 @@ const VERSION = `v.skill_id, v.version, s.name, v.description, v.license, v.comp
   v.files, v.size, v.blob_key, v.created_by, v.created_at`;
 const VERSIONS = "from skill_versions v join skills s using (skill_id) where v.org_id = current_org()";
 
-/** Inserts a skill whose first version follows in the same transaction; false where there is one of that id. */
+/** Inserts a skill whose first version follows in the same transaction; false if the id exists. */
 export async function insertSkill(
   db: Db,
   skill: { skill_id: string; org_id: string; name: string; created_by: string | null },
@@ -123,7 +123,7 @@ export async function findSkillId(db: Db, name: string): Promise<string | null> 
   return rows[0]?.skill_id ?? null;
 }
 
-/** Locks a skill until the transaction ends; false where there is none. */
+/** Locks a skill until the transaction ends; false if there is none. */
 export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
   const rows = await db.query(
     {
@@ -161,7 +161,7 @@ export async function listSkills(db: Db, page: Keyset): Promise<SkillRow[]> {
   );
 }
 
-/** Which version a skill's name for one stands for; null where there is none. */
+/** The version that a skill's version name stands for; null if there is none. */
 export async function findSkillVersion(
   db: Db,
   skillId: string,
@@ -178,7 +178,7 @@ export async function findSkillVersion(
   return rows[0] ?? null;
 }
 
-/** The version of a skill that has this content. */
+/** The version of a skill with this content. */
 export async function findSkillVersionByContent(
   db: Db,
   skillId: string,
@@ -210,7 +210,7 @@ export async function listSkillVersions(db: Db, skillId: string, page: Keyset): 
   );
 }
 
-/** Says that a version is the latest one. */
+/** Makes a version the latest one. */
 export async function setLatestVersion(db: Db, skillId: string, version: number): Promise<void> {
   await db.query(
     {
@@ -222,7 +222,7 @@ export async function setLatestVersion(db: Db, skillId: string, version: number)
   );
 }
 
-/** Makes a version the default one; false where there is no such version. */
+/** Makes a version the default; false if there is no such version. */
 export async function setDefaultVersion(db: Db, skillId: string, version: number): Promise<boolean> {
   const rows = await db.query(
     {
@@ -237,7 +237,7 @@ export async function setDefaultVersion(db: Db, skillId: string, version: number
   return rows.length === 1;
 }
 
-/** Deletes a skill with its versions; the keys of their blobs, which are to be deleted too. */
+/** Deletes a skill with its versions; returns the keys of their blobs, which must be deleted too. */
 export async function deleteSkillRows(db: Db, skillId: string): Promise<string[]> {
   const versions = await db.query<{ blob_key: string }>(
     {

@@ -9,25 +9,25 @@ export interface NewFiring {
   readonly run_id: string;
   readonly org_id: string;
   readonly trigger_id: string;
-  /** A trigger fires once for each. */
+  /** A trigger fires once for each key. */
   readonly key: string;
   readonly depth: number;
-  /** The first run of the chain, where a run has made the request that fires it. */
+  /** The first run of the chain, if a run has made the request that fires it. */
   readonly root?: string | undefined;
 }
 
-/** A firing whose run is still to be started. */
+/** A firing whose run is not started yet. */
 export interface DueFiring extends NewFiring {
   readonly payload: JsonObject;
   readonly attempts: number;
 }
 
-/** Records a firing and answers its run: of an earlier one with the same key, that one's. */
+/** Records a firing and returns its run, or the run of an earlier firing with the same key. */
 export async function recordFiring(db: Db, firing: NewFiring): Promise<string> {
   const rows = await db.query<{ run_id: string }>(
     {
       name: "record_firing",
-      // An update that changes nothing: whoever comes second waits for the first one, and sees its run.
+      // An update without a change: a second writer waits for the first one, and sees its run.
       text: `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root)
         values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text)
         on conflict (trigger_id, key) do update set key = excluded.key returning run_id`,
@@ -37,7 +37,7 @@ export async function recordFiring(db: Db, firing: NewFiring): Promise<string> {
   return rows[0]?.run_id ?? firing.run_id;
 }
 
-/** Records firings whose runs are to be started by whoever takes them. One that is there stays as it is. */
+/** Records firings whose runs are started later, by whoever takes them. An existing one stays as it is. */
 export async function queueFirings(
   db: Db,
   firings: ReadonlyArray<NewFiring & { readonly payload: JsonObject }>,
@@ -54,7 +54,7 @@ export async function queueFirings(
   );
 }
 
-/** Firings of one organisation that are taken at once: another's, which comes now, is not to wait for many. */
+/** How many firings of one organisation are taken at once: another's new firing must not wait for many. */
 const MOST_OF_ONE = 3;
 const DUE = lockRoundRobin({
   table: "trigger_firings",
@@ -66,8 +66,8 @@ const DUE = lockRoundRobin({
 });
 
 /**
- * Takes firings that are due, a few of each organisation but those in `except`, in the order in which they were queued; another
- * process takes them again later, unless their runs have been started. System only.
+ * Takes due firings, a few of each organisation except those in `except`, in the order in which they were queued.
+ * Another process takes them again later, unless their runs have been started. System only.
  */
 export async function takeDueFirings(db: Db, limit: number, except: readonly string[] = []): Promise<DueFiring[]> {
   const taken = await db.query<DueFiring>(
@@ -79,16 +79,16 @@ export async function takeDueFirings(db: Db, limit: number, except: readonly str
     },
     [limit, except],
   );
-  // An update answers in an order of its own. Their ids begin with their time.
+  // An update returns rows in any order. Their ids begin with their time.
   return taken.toSorted((a, b) => (a.run_id < b.run_id ? -1 : 1));
 }
 
-/** Removes a firing that has started no run: what made it fire may do so again. */
+/** Removes a firing that has started no run, so that its cause may fire again. */
 export async function dropFiring(db: Db, runId: string): Promise<void> {
   await db.query({ name: "drop_firing", text: "delete from trigger_firings where run_id = $1::uuid" }, [runId]);
 }
 
-/** The run of a firing has been started. */
+/** Records that the run of a firing has been started. */
 export async function finishFiring(db: Db, runId: string): Promise<void> {
   await db.query(
     {
@@ -111,7 +111,9 @@ export async function depthsOf(db: Db, runIds: readonly string[]): Promise<Reado
   return new Map(rows.map(({ run_id, depth }) => [run_id, depth]));
 }
 
-/** Notes how deep a run is that another one, and no trigger, has started, and which run all began with: that is its key. */
+/**
+ * Records the depth of a run that another run started without a trigger, and the first run of its chain, as its key.
+ */
 export async function recordDepth(
   db: Db,
   run: { readonly run_id: string; readonly org_id: string; readonly depth: number; readonly root: string },
@@ -126,12 +128,12 @@ export async function recordDepth(
   );
 }
 
-/** How deep a run is: as deep as the run that it is a part of. */
+/** The depth of a run, which its sub-runs share. */
 export async function depthOf(db: Db, runId: string): Promise<number> {
   return (await chainOf(db, runId)).depth;
 }
 
-/** The depth of a run, and the first run of its chain: the run itself where no run started it. */
+/** The depth of a run and the first run of its chain: itself if no run started it. */
 export async function chainOf(db: Db, runId: string): Promise<{ depth: number; root: string }> {
   const rows = await db.query<{ depth: number; root: string }>(
     {
@@ -152,7 +154,7 @@ export async function chainOf(db: Db, runId: string): Promise<{ depth: number; r
   return rows[0] ?? { depth: 0, root: runId };
 }
 
-/** How many runs are under way that a run has led to, up to `max`. */
+/** How many open runs descend from a run, counted up to `max`. */
 export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Promise<number> {
   const rows = await db.query<{ n: number }>(
     {
@@ -167,7 +169,10 @@ export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Pr
   return rows[0]?.n ?? 0;
 }
 
-/** Removes firings older than `maxAgeMs` that are done, and deleted triggers that have none any more; how many firings. System only. */
+/**
+ * Removes finished firings older than `maxAgeMs`, and deleted triggers without firings; returns how many firings.
+ * System only.
+ */
 export async function purgeFirings(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const rows = await db.query(
     {

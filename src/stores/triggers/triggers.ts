@@ -5,7 +5,7 @@ import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import type { Db } from "../db.ts";
 
-/** A trigger, without what it is verified by. */
+/** A trigger without its secrets. */
 export type TriggerRow = TriggerFields & TypedTrigger;
 
 export type TriggerOf<Id extends TypedTrigger["trigger_id"]> = Extract<TriggerRow, { readonly trigger_id: Id }>;
@@ -28,7 +28,7 @@ interface TriggerFields {
   readonly deleted_at: string | null;
 }
 
-/** With the run that it started last. */
+/** With the last run that it started. */
 export type TriggerDetail = TriggerRow & {
   readonly last_run_id: string | null;
   readonly last_fired_at: string | null;
@@ -41,11 +41,11 @@ export type NewTrigger = Pick<
 
 const COLUMNS = `t.id, t.org_id, t.project_id, t.provider_id, t.trigger_id, t.kind, t.config, t.inputs, t.enabled, t.secret, t.seen,
   t.last_error, t.last_error_at, t.revision, t.created_at, t.updated_at, t.deleted_at`;
-/** What is written of a trigger that is deleted. */
+/** Columns written when a trigger is deleted. */
 const DELETED =
   "deleted_at = now(), enabled = false, secret = null, address_hash = null, revision = revision + 1, updated_at = now()";
 const SHOWN = `${COLUMNS}, f.run_id as last_run_id, f.created_at as last_fired_at`;
-/** A firing that starts a run later, or has found no place for one, has none yet. */
+/** A firing that starts its run later, or found no room for one, has none yet. */
 const WITH_LAST = `left join lateral (
   select run_id, created_at from (select run_id, created_at from trigger_firings where trigger_id = t.id order by created_at desc limit 20) l
   where exists (select from runs r where r.run_id = l.run_id) order by created_at desc limit 1) f on true`;
@@ -89,7 +89,7 @@ export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | n
   return rows[0] ?? null;
 }
 
-/** The trigger that has this address. System only: who calls it names no organisation. */
+/** The trigger with this address. System only: the caller names no organisation. */
 export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise<TriggerOf<"webhook"> | null> {
   const rows = await db.query<TriggerOf<"webhook">>(
     {
@@ -101,9 +101,9 @@ export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise
   return rows[0] ?? null;
 }
 
-/** How many triggers the organisation has, without this one; nobody adds one until the transaction ends. */
+/** How many other triggers the organisation has; nobody adds one until the transaction ends. */
 export async function countTriggers(db: Db, except: string): Promise<number> {
-  // A separate statement: the count's must begin after the lock is there, or it does not see what the others added.
+  // A separate statement: the count must begin after the lock, or it does not see what others added.
   await db.query({
     name: "lock_trigger_count",
     text: "select pg_advisory_xact_lock(hashtextextended('triggers ' || current_org(), 0))",
@@ -137,7 +137,7 @@ export async function listTriggers(
   );
 }
 
-/** Locks a trigger until the transaction ends; null where there is none. */
+/** Locks a trigger until the transaction ends; null if there is none. */
 export async function lockTrigger(db: Db, id: string): Promise<TriggerRow | null> {
   const rows = await db.query<TriggerRow>(
     {
@@ -161,7 +161,10 @@ export async function findAnyTrigger(db: Db, id: string): Promise<TriggerRow | n
   return rows[0] ?? null;
 }
 
-/** Writes what may change of a trigger. What it was last seen as, and its last error, belong to what it was before. */
+/**
+ * Writes the changeable members of a trigger. Clears its last seen value and last error, which belong to the earlier
+ * ones.
+ */
 export async function updateTrigger(
   db: Db,
   {
@@ -184,7 +187,7 @@ export async function updateTrigger(
   );
 }
 
-/** Deletes a trigger for everything that follows; its row goes with its last firings. */
+/** Deletes a trigger for everything that follows; its row is removed with its last firings. */
 export async function markTriggerDeleted(db: Db, id: string): Promise<void> {
   await db.query(
     {
@@ -196,7 +199,7 @@ export async function markTriggerDeleted(db: Db, id: string): Promise<void> {
   );
 }
 
-/** Says why a trigger has started no run. */
+/** Records why a trigger has started no run. */
 export async function noteTriggerError(db: Db, id: string, message: string): Promise<void> {
   await db.query(
     {
@@ -207,7 +210,7 @@ export async function noteTriggerError(db: Db, id: string, message: string): Pro
   );
 }
 
-/** It has started a run after all. An error that was noted meanwhile stays. */
+/** Clears the error after a run has started, unless a newer one was recorded meanwhile. */
 export async function forgetTriggerError(
   db: Db,
   { id, last_error_at }: Pick<TriggerRow, "id" | "last_error_at">,
@@ -215,7 +218,7 @@ export async function forgetTriggerError(
   await db.query(
     {
       name: "forget_trigger_error",
-      // As precise as the time that is compared.
+      // With the precision of the compared time.
       text: `update triggers set last_error = null, last_error_at = null
         where id = $1::uuid and date_trunc('milliseconds', last_error_at) <= $2::timestamptz`,
     },
@@ -223,7 +226,7 @@ export async function forgetTriggerError(
   );
 }
 
-/** Says what a poll has seen. */
+/** Records what a poll has seen. */
 export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
   await db.query(
     {
@@ -235,8 +238,8 @@ export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
 }
 
 /**
- * Triggers whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one that
- * cannot be applied blocks no other. System only.
+ * Triggers whose schedule in Temporal is out of date, round robin by organisation, otherwise in any order, so that one
+ * that cannot be applied blocks no other. System only.
  */
 export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pick<TriggerRow, "org_id" | "id">>> {
   return db.query<Pick<TriggerRow, "org_id" | "id">>(
@@ -261,7 +264,7 @@ export async function scheduledTriggers(db: Db, after: string, limit: number): P
   );
 }
 
-/** Says that Temporal's schedule is that of a revision; false where the trigger has another one by now. */
+/** Records that Temporal has the schedule of a revision; false if the trigger has another one by now. */
 export async function markApplied(db: Db, id: string, revision: number): Promise<boolean> {
   const rows = await db.query(
     {
@@ -274,7 +277,7 @@ export async function markApplied(db: Db, id: string, revision: number): Promise
   return rows.length === 1;
 }
 
-/** Says why Temporal takes no schedule of a revision: it is not asked again. */
+/** Records why Temporal refuses the schedule of a revision, which is not tried again. */
 export async function markRefused(db: Db, id: string, revision: number, message: string): Promise<void> {
   await db.query(
     {
@@ -286,7 +289,7 @@ export async function markRefused(db: Db, id: string, revision: number, message:
   );
 }
 
-/** Deletes the triggers of a project, whose row the transaction has locked. */
+/** Deletes the triggers of a project that the transaction has locked. */
 export async function markTriggersOfProjectDeleted(db: Db, projectId: string): Promise<void> {
   await db.query(
     {

@@ -2,15 +2,15 @@ import type { AttemptResult, DeliveryVerdict } from "../../domain/webhooks/webho
 import type { DomainEvent } from "../../domain/webhooks/events.ts";
 import type { Db } from "../db.ts";
 
-/** Everything one attempt needs: a delivery that was claimed, its event and its subscription. */
+/** Everything one attempt needs: a claimed delivery, its event and its subscription. */
 export interface DeliveryJob {
   readonly delivery_id: string;
   readonly org_id: string;
   readonly subscription_id: string;
   readonly round: number;
-  /** Attempts of this round that were made before. */
+  /** Earlier attempts of this round. */
   readonly tries: number;
-  /** Which claim of this delivery it is: what an older one finds out no longer sets the schedule. */
+  /** The number of this claim of the delivery: the result of an older claim no longer sets the schedule. */
   readonly claim: number;
   readonly event_id: string;
   readonly event: Omit<DomainEvent, "org_id" | "event_id">;
@@ -21,24 +21,27 @@ export interface DeliveryJob {
   readonly headers: Buffer | null;
 }
 
-/** A subscription that has open deliveries. */
+/** A subscription with open deliveries. */
 export interface DueSubscription {
   readonly subscription_id: string;
   readonly org_id: string;
-  /** Until the first of them is due (ms), at least 0; null when there is none. */
+  /** Time until the first of them is due (ms), at least 0; null if there is none. */
   readonly due_in_ms: number | null;
   /** Whether its last attempt has failed. */
   readonly failing: boolean;
 }
 
-/** The condition of the index of due deliveries. */
+/** The predicate of the index of due deliveries. */
 const OPEN = "status in ('pending', 'retrying')";
-/** Others have no open deliveries: who disables or deletes a subscription ends them. */
+/** Only these can have open deliveries: disabling or deleting a subscription ends them. */
 const ACTIVE = "status = 'enabled' and s.deleted_at is null";
 const DUE_IN_MS = (dueAt: string): string =>
   `(extract(epoch from greatest(${dueAt}, s.hold_until, now()) - now()) * 1000)::float8`;
 
-/** The subscriptions of these shards that have open deliveries. A subscription's shard is the last byte of its id modulo the number of shards. System only. */
+/**
+ * The subscriptions of these shards with open deliveries. A subscription's shard is the last byte of its id modulo the
+ * number of shards. System only.
+ */
 export function dueSubscriptions(
   db: Db,
   shards: { readonly count: number; readonly own: readonly number[] },
@@ -46,7 +49,7 @@ export function dueSubscriptions(
   return db.query<DueSubscription>(
     {
       name: "due_webhook_subscriptions",
-      // From one subscription to the next through the index, however many deliveries each of them has open.
+      // Steps from one subscription to the next through the index, however many deliveries each has open.
       text: `
 with recursive due as (
   (select subscription_id, next_attempt_at from webhook_deliveries where ${OPEN}
@@ -64,7 +67,7 @@ where s.${ACTIVE} and get_byte(uuid_send(due.subscription_id), 15) % $1::int = a
   );
 }
 
-/** Whose subscriptions these are. System only. */
+/** The organisations of these subscriptions. System only. */
 export function organisationsOf(
   db: Db,
   subscriptionIds: readonly string[],
@@ -78,18 +81,18 @@ export function organisationsOf(
   );
 }
 
-/** What claiming deliveries of a subscription came to. */
+/** The result of claiming deliveries. */
 export interface ClaimedDeliveries {
   readonly jobs: readonly DeliveryJob[];
-  /** The subscriptions that were looked at, and what is due of them next. */
+  /** The examined subscriptions, and when more of their deliveries are due. */
   readonly subscriptions: readonly DueSubscription[];
 }
 
 type ClaimRow = DueSubscription & (DeliveryJob | { readonly delivery_id: null });
 
 /**
- * Claims the deliveries that have been due for the longest, up to `count` of each subscription, except the ones in
- * `underWay`: nobody else gets them for `claimMs`, and when nothing is recorded of one by then, it is due again. System only.
+ * Claims the deliveries that have been due for longest, up to `count` of each subscription, except the ones in
+ * `underWay`. Nobody else gets them for `claimMs`; if no result is recorded by then, they are due again. System only.
  */
 export async function claimDeliveries(
   db: Db,
@@ -146,19 +149,19 @@ export interface AttemptRecord {
   readonly verdict: DeliveryVerdict;
 }
 
-/** What a delivery and its subscription look like after an attempt was recorded. */
+/** A delivery and its subscription after an attempt was recorded. */
 export interface AfterAttempt {
   readonly delivery_id: string;
-  /** Whether the verdict became the delivery's state; not when it has ended, or was sent again, in the meantime. */
+  /** Whether the verdict became the delivery's state: not if the delivery has ended or was sent again meanwhile. */
   readonly applied: boolean;
-  /** Since when every attempt to the subscription has failed (ms), and how many; null and 0 after a success. */
+  /** For how long every attempt to the subscription has failed (ms), and how many; null and 0 after a success. */
   readonly failing_ms: number | null;
   readonly failed_attempts: number;
 }
 
 /**
- * Writes attempts of distinct deliveries, and updates the deliveries and their subscriptions, in one statement. Returns
- * results in any order, and none for deliveries that are gone.
+ * Records attempts of distinct deliveries, and updates the deliveries and their subscriptions, in one statement.
+ * Returns results in any order, and none for deliveries that are gone.
  */
 export function recordAttempts(db: Db, attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
   const column = <T>(of: (attempt: AttemptRecord) => T): T[] => attempts.map(of);

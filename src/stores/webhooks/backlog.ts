@@ -1,14 +1,14 @@
 import type { Db } from "../db.ts";
 
-/** What waits of events and deliveries, and which subscriptions are in trouble. */
+/** The backlog of events and deliveries, and the subscriptions in trouble. */
 export interface WebhookBacklog {
-  /** Events that are not turned into deliveries yet, and the age of the oldest (seconds; 0 when there is none). */
+  /** Events without deliveries yet, and the age of the oldest (seconds; 0 if there is none). */
   readonly events: number;
   readonly events_age_seconds: number;
-  /** Deliveries that wait for their first attempt, and for another one. */
+  /** Deliveries that wait for their first attempt, and for a later one. */
   readonly pending: number;
   readonly retrying: number;
-  /** Subscriptions that fail at present, and subscriptions that were disabled because of it. */
+  /** Subscriptions that are failing, and subscriptions that were disabled because of it. */
   readonly failing: number;
   readonly disabled: number;
 }

@@ -1,23 +1,23 @@
 import type { Database } from "../db.ts";
 
-/** NOTIFY on it announces to workers that there is something to relay, or to which subscriptions deliveries are due. */
+/** A NOTIFY on it tells workers that there is something to relay, or which subscriptions have due deliveries. */
 export const WEBHOOKS_CHANNEL = "millrace_webhooks";
-/** The payload for new events (sent by the trigger of the outbox) and replays; any other one is a list of subscription ids. */
+/** The payload for new events (sent by the outbox's trigger) and replays; any other is a list of subscription ids. */
 const EVENTS_WAITING = "events";
-/** An SQL expression that announces a new replay once the transaction commits. */
+/** SQL that announces a new replay once the transaction commits. */
 export const NOTIFY_RELAYS = `pg_notify('${WEBHOOKS_CHANNEL}', '${EVENTS_WAITING}')`;
 
-/** What other processes announce to a worker. */
+/** The announcements of other processes to a worker. */
 export interface WebhookNotices {
   /** There may be events to relay, or a replay. */
   eventsWaiting(): void;
   /** Deliveries to these subscriptions may be due. */
   deliveriesDue(subscriptionIds: readonly string[]): void;
-  /** Notices may have been lost: look at everything. */
+  /** Notices may have been lost, so everything must be checked. */
   lookAround(): void;
 }
 
-/** Listens until closed. A hint only: one may come twice or, from a process that is killed, never. */
+/** Listens until closed. Only a hint: one may come twice or, from a killed process, never. */
 export function listenToWebhooks(db: Database, notices: WebhookNotices): { close(): Promise<void> } {
   return db.listen(
     WEBHOOKS_CHANNEL,

@@ -46,14 +46,15 @@ export interface NewDelivery {
   readonly event_type: string;
 }
 
-/** Tells the workers to which subscriptions something is due: their ids, so many that a payload (8000 bytes) holds them. */
+/** Tells the workers which subscriptions have due deliveries: as many ids as fit a payload (8000 bytes). */
 const NOTIFY_DUE = `
 select pg_notify('${WEBHOOKS_CHANNEL}', string_agg(subscription_id::text, ','))
 from (select subscription_id, row_number() over () / 200 as part from (select distinct subscription_id from queued) as ids) as due group by part`;
 
 /**
- * Queues deliveries to those subscriptions that are enabled; one that an event has for the subscription already stays as it
- * is. Nobody disables or deletes the subscriptions until the transaction ends: who does so afterwards finds the deliveries.
+ * Queues deliveries to the enabled ones of these subscriptions; an existing delivery of an event stays as it is.
+ * Nobody can disable or delete the subscriptions before the transaction ends, and whoever does so afterwards finds the
+ * deliveries.
  */
 export async function insertDeliveries(db: Db, deliveries: readonly NewDelivery[]): Promise<void> {
   await db.query(
@@ -79,8 +80,8 @@ ${NOTIFY_DUE}`,
 }
 
 /**
- * Queues deliveries once more: events without a delivery, failed deliveries and, unless `onlyFailed`, successful ones.
- * Deliveries under way go on. Answers how many were queued.
+ * Queues deliveries again: for events without a delivery, failed deliveries and, unless `onlyFailed`, successful ones.
+ * Open deliveries go on. Returns how many were queued.
  */
 export async function requeueDeliveries(
   db: Db,
@@ -133,7 +134,7 @@ export async function findDelivery(
   return rows[0] ?? null;
 }
 
-/** What narrows a list of deliveries; null members do not. */
+/** Conditions of a list of deliveries; null members restrict nothing. */
 export interface DeliveryFilter {
   readonly status: DeliveryStatus | null;
   readonly event_type: string | null;
@@ -148,7 +149,7 @@ export async function listDeliveries(
   page: Keyset,
 ): Promise<WebhookDelivery[]> {
   const { bound, compare, order, suffix } = keysetSql(page);
-  // Each status in a statement of its own, so that it meets the partial index. The values are a closed list.
+  // A statement for each status, so that it matches the partial index. The values are a closed list.
   const status = filter.status === null ? "" : `and status = '${filter.status}'`;
   return db.query<WebhookDelivery>(
     {
@@ -174,7 +175,9 @@ export function listAttempts(db: Db, deliveryId: string): Promise<WebhookAttempt
   );
 }
 
-/** Sends a delivery once more, from the beginning of the schedule; one that waits for its first attempt already stays as it is. */
+/**
+ * Sends a delivery again, from the start of the schedule; one that still waits for its first attempt stays as it is.
+ */
 export async function retryDelivery(
   db: Db,
   subscriptionId: string,
@@ -197,7 +200,7 @@ select ${COLUMNS}, pg_notify('${WEBHOOKS_CHANNEL}', subscription_id::text) from 
   return rows[0] ?? null;
 }
 
-/** Removes deliveries older than `maxAgeMs` that have ended; how many. System only. */
+/** Removes ended deliveries older than `maxAgeMs`; returns how many. System only. */
 export async function purgeDeliveries(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const rows = await db.query(
     {

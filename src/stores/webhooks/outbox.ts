@@ -2,14 +2,14 @@ import type { DomainEvent } from "../../domain/webhooks/events.ts";
 import { firstIdOf } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 
-/** An event with its place in the outbox. */
+/** An event with its position in the outbox. */
 export interface OutboxEvent extends DomainEvent {
   readonly seq: number;
 }
 
 const COLUMNS = "seq, event_id, org_id, type, project_id, data, occurred_at";
 
-/** Whether there are events that no relay has taken yet, and replays that are not finished. System only. */
+/** Whether there are unrelayed events, and unfinished replays. System only. */
 export async function relayWork(db: Db): Promise<{ events: boolean; replays: boolean }> {
   const rows = await db.query<{ events: boolean; replays: boolean }>({
     name: "relay_work",
@@ -20,8 +20,8 @@ export async function relayWork(db: Db): Promise<{ events: boolean; replays: boo
 }
 
 /**
- * Takes the oldest events of each organisation that no relay has taken yet, and marks them as relayed; others skip them until
- * the transaction ends, which makes their deliveries. System only.
+ * Takes the oldest unrelayed events of each organisation and marks them as relayed. Others skip them until the
+ * transaction ends, which makes their deliveries. System only.
  */
 export function takeUnrelayed(db: Db, limit: number): Promise<OutboxEvent[]> {
   return db.query<OutboxEvent>(
@@ -53,7 +53,7 @@ select * from taken order by seq`,
   );
 }
 
-/** An organisation's events of a time, beyond a place in the outbox. */
+/** An organisation's events of some time, beyond a position in the outbox. */
 export function eventsBetween(
   db: Db,
   range: { org_id: string; since: string; until: string; beyond: number; limit: number },
@@ -77,7 +77,7 @@ export async function findEvent(db: Db, eventId: string): Promise<OutboxEvent | 
   return rows[0] ?? null;
 }
 
-/** Removes events older than `maxAgeMs` that have been relayed and have no deliveries; how many. System only. */
+/** Removes relayed events older than `maxAgeMs` without deliveries; returns how many. System only. */
 export async function purgeEvents(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const rows = await db.query(
     {

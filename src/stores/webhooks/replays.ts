@@ -10,7 +10,7 @@ export interface WebhookReplay {
   /** Patterns. */
   readonly events: string[];
   readonly only_failed: boolean;
-  /** The outbox up to here has been looked through, and so many deliveries were queued. */
+  /** The position in the outbox up to which it has come, and how many deliveries it has queued. */
   readonly position: number;
   readonly queued: number;
   readonly created_at: string;
@@ -20,7 +20,7 @@ export interface WebhookReplay {
 const COLUMNS =
   "replay_id, org_id, subscription_id, since, until, events, only_failed, position, queued, created_at, finished_at";
 
-/** Orders a replay; ordering it again changes nothing. */
+/** Orders a replay; a repeated order changes nothing. */
 export async function insertReplay(
   db: Db,
   replay: Pick<WebhookReplay, "replay_id" | "org_id" | "subscription_id" | "since" | "until" | "only_failed"> & {
@@ -52,8 +52,8 @@ select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
 }
 
 /**
- * Takes the oldest replay of any organisation that is not finished, and with it its subscription: who disables or deletes that waits, since both
- * change many deliveries. Others skip it until the transaction ends. System only.
+ * Takes the oldest unfinished replay of any organisation, and locks its subscription: whoever disables or deletes that
+ * waits, since both change many deliveries. Others skip it until the transaction ends. System only.
  */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
   const rows = await db.query<WebhookReplay>({
@@ -71,7 +71,7 @@ export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
   return rows[0] ?? null;
 }
 
-/** Notes how far a replay has come. */
+/** Records the progress of a replay. */
 export async function advanceReplay(
   db: Db,
   replayId: string,

@@ -14,7 +14,7 @@ export interface WebhookSubscription {
   /** Null: events of every project, and events without one. */
   readonly project_ids: string[] | null;
   readonly description: string;
-  /** Of the headers sent along; their values are sealed. */
+  /** The names of the extra headers; their values are sealed. */
   readonly header_names: string[];
   readonly status: SubscriptionStatus;
   readonly disabled_reason: DisabledReason | null;
@@ -24,7 +24,7 @@ export interface WebhookSubscription {
   readonly last_success_at: string | null;
   readonly last_failure_at: string | null;
   readonly previous_secret_until: string | null;
-  /** Rises with every change somebody asked for. */
+  /** Rises with every change that a user makes. */
   readonly revision: number;
   readonly created_at: string;
   readonly updated_at: string;
@@ -45,12 +45,12 @@ export interface NewSubscription {
 
 const COLUMNS = `subscription_id, org_id, url, events, project_ids, description, header_names, status, disabled_reason, disabled_at,
   failing_since, failed_attempts, last_success_at, last_failure_at, previous_secret_until, revision, created_at, updated_at`;
-/** Deleted subscriptions keep their rows, for the deliveries that name them; to everybody else they are gone. */
+/** Deleted subscriptions keep their rows for their deliveries, but are hidden everywhere else. */
 const LIVE = "org_id = current_org() and deleted_at is null";
 
 /**
- * Adds a subscription, or gives one of the same id a new secret: a repeated creation whose answer was lost shows a secret
- * that holds. Null when it has been deleted since.
+ * Adds a subscription, or gives an existing one of the same id a new secret: if the answer to its creation was lost,
+ * the repetition shows a valid one. Null if it was deleted since.
  */
 export async function insertSubscription(db: Db, subscription: NewSubscription): Promise<WebhookSubscription | null> {
   const { subscription_id, org_id, url, events, project_ids, description } = subscription;
@@ -81,8 +81,8 @@ export async function findSubscription(db: Db, subscriptionId: string): Promise<
 }
 
 /**
- * The same, and nobody else changes it until the transaction ends. Deliveries may be added meanwhile: a stronger lock would
- * keep out those whose rows refer to it.
+ * The same, locked until the transaction ends. Deliveries may be added meanwhile: a stronger lock would block rows
+ * that refer to it.
  */
 export async function lockSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
   const rows = await db.query<WebhookSubscription>(
@@ -100,7 +100,7 @@ export interface SubscriptionFilters {
   readonly failing?: boolean | undefined;
 }
 
-/** One that somebody has disabled is not failing: it is known, and it is wanted. */
+/** A subscription that a person has disabled does not count as failing. */
 const FAILING = `case status when 'enabled' then failing_since is not null else disabled_reason is distinct from 'manual' end`;
 
 export async function listSubscriptions(
@@ -120,9 +120,9 @@ export async function listSubscriptions(
   );
 }
 
-/** How many live subscriptions the organisation has, one with this id not counted. Until the transaction ends nobody else counts. */
+/** How many other live subscriptions the organisation has. Until the transaction ends nobody else counts. */
 export async function countSubscriptions(db: Db, except: string): Promise<number> {
-  // A separate statement: the count's must begin after the lock is there, or it does not see what the others added.
+  // A separate statement: the count must begin after the lock, or it does not see what others added.
   await db.query({
     name: "lock_webhook_subscription_count",
     text: "select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))",
@@ -137,7 +137,7 @@ export async function countSubscriptions(db: Db, except: string): Promise<number
   return rows[0]?.count ?? 0;
 }
 
-/** What can be changed; undefined members stay. Headers and their names change together. */
+/** The changeable members; undefined ones stay. Headers and their names change together. */
 export interface SubscriptionChange {
   readonly url?: string | undefined;
   readonly events?: readonly string[] | undefined;
@@ -182,7 +182,7 @@ export async function updateSubscription(
   return rows[0] ?? null;
 }
 
-/** Enables a subscription anew: what it failed before is forgotten. */
+/** Enables a subscription again and clears its failures. */
 export async function enableSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
   const rows = await db.query<WebhookSubscription>(
     {
@@ -197,9 +197,9 @@ export async function enableSubscription(db: Db, subscriptionId: string): Promis
 }
 
 /**
- * Disables a subscription, ends the deliveries that are under way and writes an event of it; false when it was not
- * enabled. What it did not get can be replayed once it is enabled again. Call it in a transaction
- * that has locked the subscription: what others queued before must be seen.
+ * Disables a subscription, ends its open deliveries and writes an event; false if it was not enabled. Events that it
+ * missed can be replayed once it is enabled again. Call it in a transaction that has locked the subscription: it must
+ * see what others queued before.
  */
 export async function disableSubscription(
   db: Db,
@@ -237,10 +237,10 @@ select subscription_id from disabled`,
   return rows.length > 0;
 }
 
-/** Hides a subscription for ever and ends its deliveries; false when there is none. Call it in a transaction. */
+/** Hides a subscription for ever and ends its deliveries; false if there is none. Call it in a transaction. */
 export async function deleteSubscription(db: Db, subscriptionId: string): Promise<boolean> {
-  // A separate statement: the next one must begin after the lock is there, or it does not see the deliveries that whoever
-  // held it has queued.
+  // A separate statement: the next one must begin after the lock, or it does not see deliveries queued by whoever held
+  // it.
   if ((await lockSubscription(db, subscriptionId)) === null) return false;
   const rows = await db.query(
     {
@@ -268,8 +268,8 @@ select subscription_id from gone`,
 }
 
 /**
- * Puts a new secret in the place of the present one, which signs beside it until `graceMs` have passed. `rotationId` is kept;
- * the rotation that is repeated finds its secret by `rotatedSecret`.
+ * Replaces the present secret, which signs as well until `graceMs` have passed. `rotationId` is stored, and a repeated
+ * rotation finds its secret by `rotatedSecret`.
  */
 export async function rotateSecret(
   db: Db,
@@ -291,7 +291,7 @@ export async function rotateSecret(
   return rows[0] ?? null;
 }
 
-/** The present secret when this rotation put it there: made again, it would drop the one that the receiver knows. */
+/** The present secret, if this rotation set it: a second rotation would drop the secret that the receiver knows. */
 export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: string): Promise<Buffer | null> {
   const rows = await db.query<{ secret: Buffer }>(
     {
@@ -303,13 +303,13 @@ export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: 
   return rows[0]?.secret ?? null;
 }
 
-/** What decides which events a subscription gets. */
+/** The parts of a subscription that select its events. */
 export type SubscriptionSelection = Pick<
   WebhookSubscription,
   "subscription_id" | "org_id" | "events" | "project_ids" | "created_at"
 >;
 
-/** What decides which events of these organisations go where. System only. */
+/** The subscriptions of these organisations that may get events. System only. */
 export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise<SubscriptionSelection[]> {
   return db.query(
     {
