@@ -1,6 +1,6 @@
 import type { Config } from "../config.ts";
 
-/** Where Temporal is, and how it is asked: for every kind of connection to it. */
+/** Temporal's address and connection settings, for every kind of connection. */
 export function temporalAddress(config: Config) {
   const { TEMPORAL_TLS_CA_FILE: ca, TEMPORAL_TLS_CERT_FILE: crt, TEMPORAL_TLS_KEY_FILE: key } = config;
   const { TEMPORAL_API_KEY: apiKey, TEMPORAL_TLS_SERVER_NAME: serverName } = config;

@@ -1,10 +1,13 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 
-/** Time Temporal has to answer a call (ms). The SDK's own patience is 10 s, too long for a request that waits for it. */
+/**
+ * How long Temporal may take to answer a call (ms). The SDK's own limit of 10 s is too long for a request that waits
+ * for it.
+ */
 const ANSWER_MS = 3000;
 
-/** Thrown when Temporal has not answered in time; the call may still take effect. */
+/** Thrown if Temporal has not answered in time; the call may still take effect. */
 class TemporalSilent extends Error {
   /** gRPC's UNAVAILABLE. */
   readonly code = 14;
@@ -16,9 +19,9 @@ class TemporalSilent extends Error {
 }
 
 /**
- * Waits for a call, but not longer than ANSWER_MS. Rejects with an error of gRPC's UNAVAILABLE then. The call itself goes on
- * for up to 10 s: of a NativeConnection, a deadline holds for each attempt and not for its retries, and an abort signal is
- * ignored.
+ * Waits for a call, but at most ANSWER_MS, and then rejects with an error of gRPC's UNAVAILABLE. The call itself goes
+ * on for up to 10 s: a NativeConnection applies a deadline to each attempt but not to its retries, and ignores an
+ * abort signal.
  */
 export async function inTime<T>(call: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
@@ -32,7 +35,7 @@ export async function inTime<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Waits for a workflow's start; that it was started before is as good. */
+/** Waits for a workflow's start. A workflow that was started before counts as started. */
 export async function ignoringStarted(start: Promise<unknown>): Promise<void> {
   try {
     await inTime(start);
@@ -44,7 +47,7 @@ export async function ignoringStarted(start: Promise<unknown>): Promise<void> {
 /** Temporal's view of a workflow. */
 export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
 
-/** The view of a workflow with this status of Temporal's. */
+/** The view for a status of Temporal's. */
 export function statusOf(name: string): WorkflowView {
   switch (name) {
     case "COMPLETED":
@@ -62,7 +65,7 @@ export function statusOf(name: string): WorkflowView {
   }
 }
 
-/** How the latest execution of a workflow stands. */
+/** The state of a workflow's latest execution. */
 export async function lookAt(client: Client, workflowId: string): Promise<WorkflowView> {
   try {
     const { status } = await inTime(client.workflow.getHandle(workflowId).describe());

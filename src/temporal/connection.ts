@@ -14,20 +14,22 @@ export interface TemporalConnection {
   readonly client: Client;
   readonly dataConverter: DataConverter;
   ping(): Promise<void>;
-  /** How the installation's task queues stand. */
+  /** The state of the installation's task queues. */
   describeQueues(): Promise<QueueStats[]>;
-  /** Undefined where the processes are no versions of one. */
+  /** Undefined if the processes do not belong to a deployment. */
   readonly deployment: Deployment | undefined;
   close(): Promise<void>;
 }
 
-/** gRPC's codes for what waiting does not mend: NOT_FOUND (the namespace), PERMISSION_DENIED, UNAUTHENTICATED. */
+/**
+ * gRPC's codes for errors that waiting does not repair: NOT_FOUND (the namespace), PERMISSION_DENIED, UNAUTHENTICATED.
+ */
 const FINAL_CODES: readonly unknown[] = [5, 7, 16];
 const MAX_WAIT_MS = 5000;
 
 /**
- * Connects to Temporal, and waits until it is there; `onWait` gets the reason. Throws where waiting is of no use.
- * Client and workers of a process share the connection: eager start needs that. `dataConverter` is that of payloads.ts.
+ * Connects to Temporal, and waits until it is up; `onWait` gets the reason. Throws if waiting is useless. Client and
+ * workers of a process share the connection, because eager start needs that. `dataConverter` is that of payloads.ts.
  */
 export async function connectTemporal(
   config: Config,

@@ -3,7 +3,7 @@ import type { deliverWebhooks } from "../../workflows/index.ts";
 import { ignoringStarted } from "./calls.ts";
 import { shardWorkflowId, taskQueues } from "./ids.ts";
 
-/** Starts the workflow of a shard of deliveries unless it is under way. */
+/** Starts the workflow of a shard of deliveries unless it is running. */
 export type StartShard = (shard: number) => Promise<void>;
 
 export function createShardStarter(client: Client, taskQueuePrefix: string): StartShard {
@@ -14,9 +14,9 @@ export function createShardStarter(client: Client, taskQueuePrefix: string): Sta
         args: [{ shard, activity_queue: webhooks }],
         taskQueue: runs,
         workflowId: shardWorkflowId(taskQueuePrefix, shard),
-        // It is nobody's: deliveries of all organisations wait for it.
+        // It belongs to no organisation: deliveries of all organisations wait for it.
         priority: { priorityKey: 1, fairnessKey: "deliveries" },
-        // A closed one (terminated by somebody, or its shard was retired) is started anew.
+        // Replaces a closed one (terminated by somebody, or of a shard that was retired).
         workflowIdReusePolicy: "ALLOW_DUPLICATE",
         workflowIdConflictPolicy: "FAIL",
       }),

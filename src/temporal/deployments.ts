@@ -4,19 +4,19 @@ import type { Config } from "../config.ts";
 import { describeQueues } from "./queues.ts";
 import type { QueueStats } from "./queues.ts";
 
-/** How one build of a deployment stands. */
+/** The state of one build of a deployment. */
 export interface BuildStatus {
   readonly build_id: string;
   readonly state: "current" | "ramping" | "draining" | "idle";
-  /** Processes of it that have polled within the last minutes. */
+  /** Its processes that have polled within the last minutes. */
   readonly pollers: number;
-  /** Kinds of work that none of them takes, such as "workflow tasks of runs". */
+  /** Kinds of work that none of its processes polls for, such as "workflow tasks of runs". */
   readonly unpolled: readonly string[];
-  /** Workflows under way that stay on it. */
+  /** Open workflows that stay on it. */
   readonly pinned: number;
 }
 
-/** Whether there are workflows on a build that nobody takes on. */
+/** Whether a build has workflows but no process that executes them. */
 export const isStranded = ({ pinned, unpolled }: BuildStatus): boolean => pinned > 0 && unpolled.length > 0;
 
 export interface DeploymentStatus {
@@ -26,19 +26,21 @@ export interface DeploymentStatus {
   readonly builds: readonly BuildStatus[];
 }
 
-/** The worker deployment of an installation, in Temporal. Nobody waits for it in a request: the SDK may try calls again. */
+/**
+ * The worker deployment of an installation, in Temporal. No request waits for these calls, so the SDK may retry them.
+ */
 export interface Deployment {
-  /** Undefined before the first worker of it has polled. */
+  /** Undefined until its first worker has polled. */
   status(): Promise<DeploymentStatus | undefined>;
-  /** Workflows under way on builds some of whose work nobody takes, by the queues as they stand. */
+  /** Open workflows on builds with work that nobody polls for, by the given queues. */
   countStranded(queues: readonly QueueStats[]): Promise<number>;
-  /** Which builds new workflows begin on. */
+  /** The builds on which new workflows start. */
   routing(): Promise<Pick<DeploymentStatus, "current" | "ramping"> | undefined>;
   /** Null: workers without a deployment. */
   setCurrent(buildId: string | null): Promise<void>;
   /** Null ends it. */
   ramp(buildId: string | null, percentage: number): Promise<void>;
-  /** Moves workflows under way from one build to another. Answers how many. */
+  /** Moves open workflows from one build to another. Returns how many. */
   move(from: string, to: string): Promise<number>;
 }
 
@@ -47,7 +49,7 @@ const NOT_FOUND = 5;
 /** PINNED_OVERRIDE_BEHAVIOR_PINNED of Temporal's API. */
 const PINNED = 1;
 
-/** The version that a process of this configuration has; undefined where the installation has no deployment. */
+/** The version of a process with this configuration; undefined if the installation has no deployment. */
 export function versionOf(config: Config): WorkerDeploymentVersion | undefined {
   const { MILLRACE_DEPLOYMENT: deploymentName, MILLRACE_BUILD_ID: buildId } = config;
   return deploymentName === undefined || buildId === undefined ? undefined : { deploymentName, buildId };
@@ -81,7 +83,7 @@ export function createDeployment(client: Client, deploymentName: string, taskQue
     };
   };
 
-  /** What each build takes on. Undefined where there is no such deployment. */
+  /** The kinds of work that each build polls for. Undefined if there is no such deployment. */
   async function look(described: readonly QueueStats[]) {
     const info = await describe();
     if (!info) return undefined;

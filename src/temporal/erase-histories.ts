@@ -4,20 +4,20 @@ import type { Payload } from "@temporalio/common";
 import { inTime } from "./calls.ts";
 import { experimentJobWorkflowId, ingestWorkflowId, runWorkflowId } from "./ids.ts";
 
-/** What workflows are of whose histories can be removed. */
+/** The kinds of things whose workflows' histories can be removed. */
 export type HistoryOf = "run" | "document" | "experiment_job";
 
-/** How the histories of something stand, and what its payloads have that was looked for. */
+/** What is left of something's histories, and the matches found in their payloads. */
 export interface ErasedHistory {
-  /** False: there was something. It is removed in the background, so it is to be asked again. */
+  /** False: there was a history. Temporal removes it in the background, so ask again. */
   readonly gone: boolean;
-  /** How many executions were removed with this call. */
+  /** How many executions this call removed. */
   readonly removed: number;
   readonly matches: readonly string[];
 }
 
 export interface HistoryEraser {
-  /** Removes the histories of a workflow, of its earlier executions and of what it has started beside runs. */
+  /** Removes the histories of a workflow, of its earlier executions and of the slices and lanes that it has started. */
   erase(what: HistoryOf, id: string): Promise<ErasedHistory>;
 }
 
@@ -32,19 +32,19 @@ interface Execution {
   readonly runId: string;
 }
 
-/** A removal that Temporal has not carried out by then is asked for again (ms). It takes half a minute. */
+/** After this time a removal that Temporal has not carried out is requested again (ms). It takes half a minute. */
 const AGAIN_MS = 120_000;
 
-/** `pattern`: of texts in payloads that the caller has to know before they are gone; global. */
+/** `pattern`, a global one, finds the texts in payloads that the caller needs before they are gone. */
 export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEraser {
   const codecs = client.options.loadedDataConverter.payloadCodecs;
   const { namespace } = client.options;
-  /** When the removal of a workflow was asked for, until it is gone. */
+  /** When the removal of a workflow was requested, until it is gone. */
   const asked = new Map<string, number>();
 
   /**
-   * Has an execution removed and what is below it. That comes first: as long as there is a history it leads there, whatever happens
-   * in between.
+   * Removes an execution after the ones below it: as long as its history exists it leads to them, whatever happens in
+   * between.
    */
   async function eraseTree(execution: Execution, into: Set<string>): Promise<number> {
     const { workflowId, runId } = execution;
@@ -57,7 +57,7 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
     if (started?.continuedExecutionRunId) below.push({ workflowId, runId: started.continuedExecutionRunId });
     for (const { childWorkflowExecutionStartedEventAttributes: child } of history.events ?? []) {
       const { workflowId: id, runId: childRun } = child?.workflowExecution ?? {};
-      // Runs that a workflow has started are removed as runs.
+      // Runs that a workflow has started are items of their own.
       if (id?.startsWith(`${rootOf(workflowId)}/`))
         below.push(await latestOf({ workflowId: id, runId: childRun ?? "" }));
     }
@@ -69,7 +69,7 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
     return removed;
   }
 
-  /** The last one of the executions that a child has gone on as; from it the earlier ones are found. */
+  /** The latest execution of a child, from which the earlier ones are found. */
   async function latestOf({ workflowId, runId }: Execution): Promise<Execution> {
     const found = await inTime(client.workflow.getHandle(workflowId).describe()).catch(ignoreMissing);
     return { workflowId, runId: found?.runId ?? runId };

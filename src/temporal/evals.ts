@@ -7,13 +7,13 @@ import { ignoringStarted, inTime } from "./calls.ts";
 import { experimentJobWorkflowId, importWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
-/** Starts the workflows of evals. */
+/** Starts the workflows of imports and experiments. */
 export interface EvalStarter {
-  /** Starts an import unless it is under way. */
+  /** Starts an import unless it is running. */
   startImport(input: ImportInput): Promise<void>;
-  /** Starts a job of an experiment unless it is under way. */
+  /** Starts a job of an experiment unless it is running. */
   startJob(job: Omit<ExperimentJobInput, "run_queue" | "node_queue">): Promise<void>;
-  /** Cancels a job that is under way; of another one nothing. */
+  /** Cancels a running job; does nothing to another one. */
   cancelJob(jobId: string): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export function createEvalStarter(client: Client, taskQueuePrefix: string): Eval
           taskQueue: background,
           workflowId: importWorkflowId(input.import_id),
           priority: priorityOf(input.org_id, "batch"),
-          // One that was ended from outside is started anew.
+          // Replaces one that was ended from outside.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

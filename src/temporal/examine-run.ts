@@ -7,19 +7,19 @@ import type { QueueStats } from "./queues.ts";
 import { describe, ignoreMissing, lookAtRun } from "./trouble.ts";
 import type { RunView } from "./trouble.ts";
 
-/** How long the server has to take a connection (ms). */
+/** How long the server may take to accept a connection (ms). */
 const CONNECT_MS = 5000;
 /** PENDING_ACTIVITY_STATE_SCHEDULED of Temporal's API: no worker has it. */
 const SCHEDULED = 1;
 
-/** How Temporal sees a run. */
+/** Temporal's view of a run. */
 export interface RunExamined extends RunView {
   /** Activities of its nodes that no worker has taken. */
   readonly untaken: number;
   readonly queues: readonly QueueStats[];
 }
 
-/** Looks once at the workflow of a run, and at the queues it depends on. Answers the reason where Temporal does not answer. */
+/** Looks once at the workflow of a run and its queues. Returns the reason if Temporal does not answer. */
 export async function examineRun(
   config: Config,
   runId: string,

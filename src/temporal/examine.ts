@@ -8,18 +8,18 @@ import type { QueueStats } from "./queues.ts";
 import { createSchedules } from "./schedules.ts";
 import type { Schedules } from "./schedules.ts";
 
-/** How long the server has to take a connection (ms). */
+/** How long the server may take to accept a connection (ms). */
 const CONNECT_MS = 5000;
 
 /** The result of examining Temporal. */
 export type TemporalView =
   | { readonly unreachable: string }
-  /** The server is there, and does not serve the namespace. */
+  /** The server is up, but does not serve the namespace. */
   | { readonly refused: string }
   | {
       readonly version: string;
       readonly queues: readonly QueueStats[];
-      /** Whether its queues are fair between organisations; null where that could not be tested. */
+      /** Whether its queues are fair between organisations; null if the test was not possible. */
       readonly fair: boolean | null;
     };
 
@@ -30,7 +30,7 @@ function connect(config: Config): Promise<Connection> {
   });
 }
 
-/** Runs `work` with a client that has a connection of its own. */
+/** Runs `work` with a client on its own connection. */
 export async function withClient<T>(
   config: Config,
   dataConverter: DataConverter,
@@ -53,7 +53,7 @@ export function withSchedules<T>(
   return withClient(config, dataConverter, (client) => work(createSchedules(client, config.MILLRACE_TASK_QUEUE)));
 }
 
-/** Looks once whether Temporal is there, serves the namespace, and who polls the task queues. Never rejects. */
+/** Checks once whether Temporal is up and serves the namespace, and who polls the task queues. Never rejects. */
 export async function examineTemporal(config: Config): Promise<TemporalView> {
   const namespace = config.TEMPORAL_NAMESPACE;
   let connection: Connection;
@@ -67,7 +67,7 @@ export async function examineTemporal(config: Config): Promise<TemporalView> {
     await connection.workflowService.describeNamespace({ namespace });
     const client = new Client({ connection, namespace });
     const queues = await describeQueues(client, namespace, config.MILLRACE_TASK_QUEUE);
-    // By chance, the order of a fair server looks unfair once in some sixteen times: it is asked once more.
+    // The test takes a fair server for an unfair one in about one of sixteen times, so it runs twice.
     const isFair = async (): Promise<boolean> =>
       (await keepsFairness(client, namespace)) || keepsFairness(client, namespace);
     const fair = await isFair().catch(() => null);

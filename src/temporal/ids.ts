@@ -9,7 +9,7 @@ export const checkWorkflowId = (connectionId: string, credentialRevision: number
   `check-${connectionId}-${credentialRevision}`;
 export const experimentJobWorkflowId = (jobId: string): string => `eval-job-${jobId}`;
 export const runJobWorkflowId = (jobId: string): string => `runs-job-${jobId}`;
-/** What the ids of schedules begin with, by what they are of. */
+/** Prefixes of schedule ids, by kind. */
 export const MONITOR_SCHEDULES = "eval-monitor-";
 export const SYNC_SCHEDULES = "sync-";
 export const TRIGGER_SCHEDULES = "trigger-";
@@ -26,21 +26,21 @@ export const shardWorkflowId = (prefix: string, shard: number): string => `deliv
 
 /** The task queues of an installation, each with one purpose, so that no kind of work waits behind another. */
 export interface TaskQueues {
-  /** Workflows of runs and their local activities: polled by workers and, for eager start, by the api. */
+  /** Workflows of runs and their local activities. Workers poll it, and the api for eager starts. */
   readonly runs: string;
-  /** Regular activities of a run's nodes: outbound requests, code, pages. Polled by workers, like all that follow. */
+  /** Regular activities of a run's nodes: outbound requests, code, pages. Workers poll it, like all that follow. */
   readonly nodes: string;
   /** Workflows and activities that read uploaded documents. */
   readonly ingest: string;
-  /** Workflows and activities of long jobs that nobody waits for: syncs, experiments, imports, what is done with many runs. */
+  /** Workflows and activities of long jobs that nobody waits for: syncs, experiments, imports, jobs on many runs. */
   readonly background: string;
-  /** Deliveries of events: a receiver that hangs holds up nothing else. */
+  /** Deliveries of events: a hanging receiver delays nothing else. */
   readonly webhooks: string;
 }
 
 /**
- * The names of the task queues of the installation with this prefix (`MILLRACE_TASK_QUEUE`). A workflow that needs the name
- * of a queue other than its own gets it in its input: the code of workflows knows no configuration.
+ * The names of the task queues of the installation with this prefix (`MILLRACE_TASK_QUEUE`). A workflow gets the names
+ * of other queues than its own in its input, because the code of workflows has no configuration.
  */
 export function taskQueues(prefix: string): TaskQueues {
   return {

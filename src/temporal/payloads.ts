@@ -10,25 +10,25 @@ const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
 const ENCRYPTED = "binary/encrypted";
-/** Payloads that are longer are compressed before they are encrypted (bytes). */
+/** Longer payloads are compressed before encryption (bytes). */
 const COMPRESS_ABOVE = 1024;
-/** Longer ones are none of ours: Temporal takes 4 MB at most. */
+/** A longer one is not ours: Temporal takes 4 MB at most. */
 const MAX_INFLATED = 64 * 1024 * 1024;
 
-/** What stands in clear text in an encrypted payload, beside its encoding. */
+/** The clear text in an encrypted payload, beside its encoding. */
 export interface PayloadLabels {
   readonly key_id: string;
   readonly compressed: "deflate" | "none";
-  /** The workflow whose payload it is, where that is known. It is authenticated. */
+  /** The workflow that owns the payload, if known. It is authenticated. */
   readonly workflow_id: string;
 }
 
-/** In processes and in the bundle of the workflows: see there. */
+/** Used by processes and by the workflow bundle; the file says why. */
 const FAILURE_CONVERTER = fileURLToPath(new URL("../../workflows/failure-converter.cjs", import.meta.url));
 
 /**
- * How every client and worker talks to Temporal: inputs, results, memos, and the messages and stacks of failures are encrypted.
- * `encrypts` false: they are only decrypted, for the first step of an upgrade.
+ * The data converter of every client and worker. It encrypts inputs, results, memos, and the messages and stacks of
+ * failures. `encrypts` false: it only decrypts, for the first step of an upgrade.
  */
 export function temporalDataConverter(cipher: PayloadCipher, { encrypts }: { readonly encrypts: boolean }) {
   const codec = createPayloadCodec(cipher);
@@ -36,7 +36,9 @@ export function temporalDataConverter(cipher: PayloadCipher, { encrypts }: { rea
   return { payloadCodecs, failureConverterPath: FAILURE_CONVERTER } satisfies DataConverter;
 }
 
-/** Encrypts payloads, whole: also what they are encoded in. Decodes those of other encodings to what they are. */
+/**
+ * Encrypts whole payloads, including their encoding. Leaves payloads of other encodings as they are when it decodes.
+ */
 export function createPayloadCodec(cipher: PayloadCipher): PayloadCodec {
   async function encode(payload: Payload, context: SerializationContext | undefined): Promise<Payload> {
     const plain = PayloadMessage.encode(payload).finish();
@@ -64,7 +66,7 @@ export function createPayloadCodec(cipher: PayloadCipher): PayloadCodec {
   };
 }
 
-/** What an encrypted payload says in clear text; null for any other. */
+/** The clear text of an encrypted payload; null for any other. */
 export function labelsOf({ metadata }: Payload): PayloadLabels | null {
   const text = (name: string): string => Buffer.from(metadata?.[name] ?? []).toString();
   if (text("encoding") !== ENCRYPTED) return null;

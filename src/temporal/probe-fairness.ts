@@ -3,8 +3,8 @@ import type { Client } from "@temporalio/client";
 import { priorityOf } from "./priority.ts";
 
 /**
- * Tasks are spread at random over a few partitions. Each orders its own tasks, and one partition may be served after the
- * other. So many leave none without tasks of the second key, and none with more of them than of the first.
+ * Temporal spreads tasks at random over a few partitions. Each orders its own tasks, and may be served after another.
+ * With this many tasks every partition has some of the second key, and more of the first.
  */
 const OF_FIRST = 60;
 const OF_SECOND = 16;
@@ -13,8 +13,8 @@ const POLL_MS = 5000;
 const MAX_POLLS = 2 * (OF_FIRST + OF_SECOND);
 
 /**
- * Whether the server honours fairness keys, found out by trying: an own queue, which no worker polls, gets first
- * workflows of one key and then some of another. Fair: the second key's come up between the first key's. It cleans up after itself.
+ * Tests whether the server honours fairness keys. It fills a queue that no worker polls with workflows of one key and
+ * then some of another. A fair server serves the second key's between the first key's. Cleans up after itself.
  */
 export async function keepsFairness(client: Client, namespace: string): Promise<boolean> {
   const queue = `millrace-doctor-${randomUUID()}`;

@@ -7,20 +7,23 @@ import { priorityOf } from "./priority.ts";
 
 /** Starts the workflows of connections and actions, and waits for them. */
 export interface ProviderJobs {
-  /** Checks a connection's credential; one check at a time. Resolves when it is done, or after `waitMs`. Rejects where it cannot be started. */
+  /**
+   * Checks a connection's credential; one check at a time. Resolves when it is done, or after `waitMs`. Rejects if it
+   * cannot be started.
+   */
   check(connection: ConnectionToCheck, waitMs: number): Promise<void>;
-  /** Starts a run of an action unless it is under way. */
+  /** Starts a run of an action unless it is running. */
   startAction(run: ActionRunToStart): Promise<void>;
   /**
-   * Makes a provider of the tools of an MCP server; null where that has not ended within `waitMs`. What is late does not happen
-   * any more. Rejects where it cannot be started.
+   * Makes a provider from the tools of an MCP server; null if that takes longer than `waitMs`, and then it no longer
+   * happens. Rejects if it cannot be started.
    */
   importTools(
     importId: string,
     input: Omit<ToolsImportInput, "queue">,
     waitMs: number,
   ): Promise<ToolsImportResult | null>;
-  /** Waits for its end, or `waitMs`, or until the signal says that nobody waits any more. */
+  /** Waits for its end, or `waitMs`, or until the signal says that nobody is waiting any more. */
   actionEnded(actionRunId: string, waitMs: number, signal: AbortSignal): Promise<void>;
 }
 
@@ -36,7 +39,7 @@ export interface ActionRunToStart {
   readonly timeout_seconds: number;
 }
 
-/** `eager`: whether a worker of the run queue in this process may take what starts. */
+/** `eager`: whether a worker of the run queue in this process may take the first task. */
 export function createProviderJobs(client: Client, taskQueuePrefix: string, eager: () => boolean): ProviderJobs {
   const queues = taskQueues(taskQueuePrefix);
   return {
@@ -81,7 +84,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
           taskQueue: queues.runs,
           workflowId: actionRunWorkflowId(action_run_id),
           priority: priorityOf(org_id, "awaited"),
-          // One that closed and left its row open (terminated by somebody, say) is started anew.
+          // Replaces one that closed and left its row open (terminated by somebody, say).
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
           requestEagerStart: eager(),
@@ -92,7 +95,7 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
   };
 }
 
-/** Waits for an end, good or bad, but not longer than `waitMs`, nor beyond the signal. */
+/** Waits for an end, good or bad, but at most `waitMs`, and only until the signal fires. */
 async function settled(end: Promise<unknown>, waitMs: number, signal?: AbortSignal): Promise<void> {
   let stop = (): void => undefined;
   const late = new Promise<void>((resolve) => {

@@ -8,7 +8,7 @@ type TaskType = "workflow" | "activity";
 /** TASK_QUEUE_TYPE_WORKFLOW and TASK_QUEUE_TYPE_ACTIVITY of Temporal's API. */
 const TYPE_CODES = { workflow: 1, activity: 2 } as const;
 
-/** What workers poll for; without a poller of each, work of that kind stands still. */
+/** What workers poll for. Work of a kind without a poller stands still. */
 const POLLED: { readonly [Queue in keyof TaskQueues]: readonly TaskType[] } = {
   runs: ["workflow"],
   nodes: ["activity"],
@@ -24,7 +24,7 @@ interface PollingVersion {
   readonly process: string;
 }
 
-/** How a task queue stands. */
+/** The state of a task queue. */
 export interface QueueStats {
   readonly queue: keyof TaskQueues;
   readonly type: TaskType;
@@ -32,14 +32,17 @@ export interface QueueStats {
   readonly name: string;
   /** Worker processes that have polled it within the last minutes. */
   readonly pollers: number;
-  /** The same of worker deployments, with the build of each process. */
+  /** The same for worker deployments, with the build of each process. */
   readonly versions: readonly PollingVersion[];
-  /** Tasks that wait for a worker, and for how long the oldest has (s); null where the server does not tell. */
+  /** Tasks that wait for a worker, and how long the oldest has waited (s); null if the server does not say. */
   readonly backlog: number | null;
   readonly backlog_age_seconds: number | null;
 }
 
-/** Asks Temporal how the task queues of an installation stand: one call for each, all at once. Rejects within seconds. */
+/**
+ * Asks Temporal for the state of an installation's task queues: concurrent calls, one for each. Rejects within
+ * seconds.
+ */
 export function describeQueues(client: Client, namespace: string, prefix: string): Promise<QueueStats[]> {
   const names = taskQueues(prefix);
   const all = (Object.keys(POLLED) as Array<keyof TaskQueues>).flatMap((queue) =>
@@ -55,7 +58,7 @@ export function describeQueues(client: Client, namespace: string, prefix: string
         queue,
         type,
         name: names[queue],
-        // A process polls with several connections under one identity.
+        // A process polls over several connections with one identity.
         pollers: new Set(pollers.map(({ identity }) => identity)).size,
         versions: pollers.flatMap(({ identity, deploymentOptions: version }) =>
           version?.deploymentName && version.buildId

@@ -7,7 +7,7 @@ import { priorityOf } from "./priority.ts";
 
 /** Starts the workflows that index resources. */
 export interface ResourceStarter {
-  /** Starts the indexing of a resource's revision unless it is under way. */
+  /** Starts the indexing of a resource's revision unless it is running. */
   startIngest(input: ResourceInput): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export function createResourceStarter(client: Client, taskQueuePrefix: string): 
           taskQueue: ingest,
           workflowId: resourceWorkflowId(input.resource_id, input.revision),
           priority: priorityOf(input.org_id, "later"),
-          // One that closed and left its resource as it was (terminated by somebody, say) is started anew.
+          // Replaces one that closed and left its resource as it was (terminated by somebody, say).
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

@@ -2,12 +2,15 @@ import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 import { taskQueues } from "./ids.ts";
 
-/** Of 0.1.0: a workflow for each delivery that had failed once. Deliveries are rows since then, each with its schedule. */
+/**
+ * From 0.1.0, which started a workflow for each delivery that had failed once. Since then deliveries are rows with a
+ * schedule.
+ */
 const RETIRED_TYPE = "deliverWebhook";
 
 /**
- * Ends the workflows of an earlier release that no worker knows any more: their tasks would fail for ever. What they were
- * to do is in rows, and done from there. Answers how many there were.
+ * Ends the workflows of an earlier release that no worker knows any more: their tasks would fail for ever. Their work
+ * is in rows and done from there. Returns how many there were.
  */
 export async function endRetiredWorkflows(client: Client, taskQueuePrefix: string): Promise<number> {
   const { runs } = taskQueues(taskQueuePrefix);
@@ -20,7 +23,7 @@ export async function endRetiredWorkflows(client: Client, taskQueuePrefix: strin
         .terminate("of an earlier release; its delivery is made without it");
       ended += 1;
     } catch (error) {
-      // It has ended by now, or another worker was faster.
+      // It has ended already, or another worker was faster.
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
   }

@@ -5,9 +5,9 @@ import { ignoringStarted } from "./calls.ts";
 import { runJobWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
-/** Starts what is done with many runs. */
+/** Starts jobs on many runs. */
 export interface RunJobStarter {
-  /** Starts a job unless it is under way. */
+  /** Starts a job unless it is running. */
   start(input: RunJobInput): Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export function createRunJobStarter(client: Client, taskQueuePrefix: string): Ru
           taskQueue: background,
           workflowId: runJobWorkflowId(input.job_id),
           priority: priorityOf(input.org_id, "batch"),
-          // One that was ended from outside is started anew.
+          // Replaces one that was ended from outside.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

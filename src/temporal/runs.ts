@@ -11,31 +11,34 @@ import { terminateRun } from "./terminate.ts";
 import { lookAtRun } from "./trouble.ts";
 import type { RunView } from "./trouble.ts";
 
-/** The service's own view of Temporal: start, signal, look. Every call is idempotent, and answered or given up in seconds. */
+/**
+ * The service's own view of Temporal: start, signal, look. Every call is idempotent, and answers or times out within
+ * seconds.
+ */
 export interface RunStarter {
   /** Starts the run's workflow unless it exists. */
   start(input: RunInput, when: StartOfRun): Promise<void>;
-  /** False when there is no such workflow under way. */
+  /** False if there is no such open workflow. */
   signalCancel(runId: string, reason: string | null): Promise<boolean>;
   signalResume(workflowId: string, pauseId: string, resolution: PauseResolution): Promise<boolean>;
   /**
-   * Kills the workflow and its slices without letting them clean up. `reason` is in clear text there: a word of ours, none of a
-   * caller.
+   * Kills the workflow and its slices without letting them clean up. `reason` is stored in clear text, so it must be
+   * our own word, not a caller's.
    */
   terminate(runId: string, reason: string): Promise<void>;
   look(runId: string): Promise<RunView>;
-  /** How a run ended whose workflow has completed. */
+  /** The result of a completed workflow. */
   outcome(runId: string): Promise<CompletedWorkflow>;
   startIngest(input: IngestInput): Promise<void>;
 }
 
 export interface StartOfRun {
   readonly urgency: Urgency;
-  /** Puts the first step off (ms). */
+  /** Delays the first step (ms). */
   readonly delayMs?: number | undefined;
 }
 
-/** The result of a run's workflow, and which execution of it that was. */
+/** The result of a run's workflow, and which execution it came from. */
 export interface CompletedWorkflow {
   readonly outcome: RunOutcome;
   readonly temporal_run_id: string;
@@ -43,13 +46,16 @@ export interface CompletedWorkflow {
   readonly started_at: string;
 }
 
-/** A call that starts a workflow takes no longer where Temporal is well (ms). */
+/** Longest time that a healthy Temporal takes to start a workflow (ms). */
 const START_WITHIN_MS = 500;
 
 export interface RunStarterOptions {
   readonly client: Client;
   readonly taskQueuePrefix: string;
-  /** Whether to ask for the first workflow task with the start's own answer: needs a worker of the run queue in this process. */
+  /**
+   * Whether to request the first workflow task with the answer to the start. It needs a worker of the run queue in
+   * this process.
+   */
   readonly eager: () => boolean;
 }
 
@@ -77,7 +83,7 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
           workflowId: runWorkflowId(input.run_id),
           workflowIdReusePolicy: "REJECT_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
-          // The run ends itself at its time-out and says so in its record; this is the net under it.
+          // The run ends itself at its time-out and records that; this only catches a run that does not.
           workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (delayMs ?? 0),
           priority: priorityOf(input.org_id, urgency),
           ...(delayMs === undefined ? { requestEagerStart: eager() } : { startDelay: delayMs }),
@@ -100,9 +106,9 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
           args: [input],
           taskQueue: queues.ingest,
           workflowId: ingestWorkflowId(input.file_id),
-          // A run may wait for it, and somebody for the run.
+          // A run may wait for it, and a person for the run.
           priority: priorityOf(input.org_id, "awaited"),
-          // One that closed and left its document unread (terminated by somebody, say) is started anew.
+          // Replaces one that closed and left its document unread (terminated by somebody, say).
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

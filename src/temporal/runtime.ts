@@ -3,22 +3,22 @@ import type { LogLevel, LogMetadata } from "@temporalio/worker";
 import type { Logger } from "../platform/logging/logger.ts";
 
 /**
- * What the SDK warns of although nothing is wrong, or although it is logged elsewhere: failed activities (logged with their
- * run), queues that have activities alone, and what was under way for a run that has been ended meanwhile.
+ * Warnings of the SDK about normal events or ones logged elsewhere: failed activities (logged with their run), queues
+ * that only have activities, and late results for a run that has ended.
  */
 const EXPECTED =
   /^(Activity failed|No workflows registered|Task not found when completing|Activity not found on completion)/;
 
 /**
- * Sends what the Temporal SDK logs, in JavaScript or in its native core, to the service's own log. Call it before anything
- * of the SDK is made; once a process.
+ * Sends the logs of the Temporal SDK, both JavaScript and native core, to the service's own log. Call it once a
+ * process, before anything of the SDK is created.
  */
 export function installTemporalRuntime(logger: Logger): void {
   const log = logger.child({ component: "temporal" });
   const at = {
     trace: (message: string, meta?: LogMetadata) => log.trace(meta ?? {}, message),
     debug: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
-    // What the SDK says at "info" interests nobody who operates the service.
+    // The SDK's "info" messages do not concern operators.
     info: (message: string, meta?: LogMetadata) => log.debug(meta ?? {}, message),
     warn: (message: string, meta?: LogMetadata) =>
       EXPECTED.test(message) ? log.debug(withoutError(meta), message) : log.warn(meta ?? {}, message),
@@ -27,8 +27,8 @@ export function installTemporalRuntime(logger: Logger): void {
   Runtime.install({
     // The process's own signal handlers decide when workers stop.
     shutdownSignals: [],
-    // Otherwise the core writes lines of its own, which are not JSON and in which nothing is masked. What it has to say in
-    // the last moment is written when the connection, or the last worker, has closed.
+    // Otherwise the core writes its own lines, not as JSON and unmasked. It writes its last messages when the
+    // connection or the last worker has closed.
     telemetryOptions: { logging: { filter: { core: "WARN", other: "ERROR" }, forward: {} } },
     logger: {
       ...at,
@@ -38,7 +38,7 @@ export function installTemporalRuntime(logger: Logger): void {
   });
 }
 
-/** An activity's failure quotes what the activity was given. */
+/** An activity's failure quotes the activity's input. */
 function withoutError(meta: LogMetadata = {}): LogMetadata {
   return { ...meta, error: undefined };
 }

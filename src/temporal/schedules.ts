@@ -7,18 +7,18 @@ import { priorityOf } from "./priority.ts";
 import type { Urgency } from "../domain/urgency.ts";
 import type { Priority } from "./priority.ts";
 
-/** When a workflow is started again and again, and which one. */
+/** A workflow to start repeatedly, and the times. */
 export interface Schedule {
   readonly id: string;
-  /** Times as cron has them in a time zone, or every so many seconds. */
+  /** Times of a cron expression in a time zone, or an interval in seconds. */
   readonly at: { readonly cron: string; readonly time_zone: string } | { readonly every_seconds: number };
   readonly overlap: "skip" | "buffer_one" | "buffer_all" | "allow_all";
   readonly catchup_window_seconds: number;
   readonly jitter_seconds: number;
   readonly paused: boolean;
-  /** `id`: of its workflows, with the scheduled time behind it; that of the schedule unless given. */
+  /** `id`: the prefix of its workflows' ids, before the scheduled time; default: the schedule's id. */
   readonly workflow: { readonly type: string; readonly id?: string; readonly input: object; readonly queue: string };
-  /** Whose its workflows are, and how urgent. */
+  /** The organisation and the urgency of its workflows. */
   readonly org_id: string;
   readonly urgency: Urgency;
 }
@@ -26,26 +26,26 @@ export interface Schedule {
 /** A schedule as Temporal lists it. */
 export interface ListedSchedule {
   readonly id: string;
-  /** What it was made of (scheduleMark); null where it was not made by this version. */
+  /** Its mark (scheduleMark); null if this version did not make it. */
   readonly mark: string | null;
   readonly paused: boolean;
 }
 
-/** Temporal's Schedules. Every call is idempotent, and answered or given up in seconds. */
+/** Temporal's Schedules. Every call is idempotent, and answers or times out within seconds. */
 export interface Schedules {
-  /** Makes a schedule this one, whether it is there or not. Throws ScheduleRefused. */
+  /** Creates or replaces a schedule. Throws ScheduleRefused. */
   put(schedule: Schedule): Promise<void>;
-  /** Removes a schedule; one that is not there is no error. */
+  /** Removes a schedule; a missing one is no error. */
   remove(id: string): Promise<void>;
-  /** When it is due next, `count` times at most. */
+  /** The next times, at most `count`. */
   nextTimes(id: string, count: number): Promise<string[]>;
-  /** Every schedule of the namespace, some seconds old. */
+  /** Every schedule of the namespace; may be some seconds old. */
   list(): AsyncIterable<ListedSchedule>;
-  /** Whether a schedule starts workflows of this installation: several may share a namespace. */
+  /** Whether a schedule starts workflows of this installation: several installations may share a namespace. */
   isOurs(id: string, mark: string | null): Promise<boolean>;
 }
 
-/** Thrown for a schedule that Temporal does not take, whenever it is asked. */
+/** Thrown for a schedule that Temporal will never accept. */
 export class ScheduleRefused extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
@@ -54,12 +54,14 @@ export class ScheduleRefused extends Error {
 }
 
 const OVERLAPS = { skip: "SKIP", buffer_one: "BUFFER_ONE", buffer_all: "BUFFER_ALL", allow_all: "ALLOW_ALL" } as const;
-/** gRPC's code for what another attempt does not change. */
+/** gRPC's code for errors that a retry does not change. */
 const INVALID_ARGUMENT = 3;
 
 const MARK = "Kept by Millrace: ";
 
-/** What tells one schedule from another, with the installation's own queue: it stands in the schedule's note, which lists have. */
+/**
+ * A digest of a schedule, with the installation's own queue. It is stored in the schedule's note, which lists include.
+ */
 export function scheduleMark(schedule: Schedule): string {
   const digest = createHash("sha256").update(JSON.stringify(schedule)).digest("hex").slice(0, 16);
   return `${MARK}${schedule.workflow.queue} ${digest}`;
@@ -122,7 +124,7 @@ function refusalOf(error: unknown): unknown {
 
 function optionsOf(schedule: Schedule) {
   const { id, at, workflow, org_id, urgency } = schedule;
-  // The SDK sends it, and its type of an action has forgotten it.
+  // The SDK sends the priority, but its type of an action lacks it.
   const priority: { readonly priority: Priority } = { priority: priorityOf(org_id, urgency) };
   return {
     scheduleId: id,
@@ -135,7 +137,7 @@ function optionsOf(schedule: Schedule) {
     action: {
       type: "startWorkflow",
       workflowType: workflow.type,
-      // Temporal puts the scheduled time behind it: one time, one workflow.
+      // Temporal appends the scheduled time: one time, one workflow.
       workflowId: workflow.id ?? id,
       taskQueue: workflow.queue,
       args: [workflow.input],

@@ -8,7 +8,7 @@ import { priorityOf } from "./priority.ts";
 
 /** Starts syncs of knowledge bases. */
 export interface SyncStarter {
-  /** Starts the workflow of a sync unless it is under way. */
+  /** Starts the workflow of a sync unless it is running. */
   startSync(input: SyncInput): Promise<void>;
   look(syncId: string): Promise<WorkflowView>;
 }
@@ -23,7 +23,7 @@ export function createSyncStarter(client: Client, taskQueuePrefix: string): Sync
           taskQueue: background,
           workflowId: syncWorkflowId(input.sync_id),
           priority: priorityOf(input.org_id, "batch"),
-          // One whose history is gone is started anew and continues where it was.
+          // Replaces one whose history is gone; it continues from the rows.
           workflowIdReusePolicy: "ALLOW_DUPLICATE",
           workflowIdConflictPolicy: "FAIL",
         }),

@@ -4,8 +4,8 @@ import { runWorkflowId } from "./ids.ts";
 import { describe, ignoreMissing, slicesOf } from "./trouble.ts";
 
 /**
- * Kills the workflow of a run and its slices without letting them clean up. Temporal asks the slices of one that is gone to
- * cancel themselves, and one that does not get on cannot.
+ * Kills the workflow of a run and its slices without letting them clean up. When a workflow is gone, Temporal only
+ * asks its slices to cancel, and a stuck slice cannot do that.
  */
 export async function terminateRun(client: Client, runId: string, reason: string): Promise<void> {
   const own = runWorkflowId(runId);
@@ -17,7 +17,7 @@ export async function terminateRun(client: Client, runId: string, reason: string
     const handle = client.workflow.getHandle(id);
     const before = await describe(client, id).catch(ignoreMissing);
     await inTime(handle.terminate(reason)).catch(ignoreMissing);
-    // It may have started another one meanwhile. Temporal knows the open slices of a closed workflow, too.
+    // It may have started another slice meanwhile. Temporal also knows the open slices of a closed workflow.
     const after = await describe(client, id).catch(ignoreMissing);
     for (const found of [before, after]) if (found) waiting.push(...slicesOf(found.raw, own));
   }

@@ -4,30 +4,33 @@ import { inTime, statusOf } from "./calls.ts";
 import type { WorkflowView } from "./calls.ts";
 import { runWorkflowId } from "./ids.ts";
 
-/** Tasks of a workflow that come to nothing: Temporal repeats them without end, with growing pauses. */
+/** Failing tasks of a workflow: Temporal retries them without end, with growing pauses. */
 export interface TaskTrouble {
   readonly workflow_id: string;
-  /** How many in a row, the one under way included. */
+  /** How many in a row, including the running one. */
   readonly attempts: number;
-  /** Whether they time out: the processes that take them die or stand still. Others end with an error of the workflow's code. */
+  /**
+   * Whether they time out: the processes that take them crash or hang. Otherwise they end with an error of the
+   * workflow's code.
+   */
   readonly timed_out: boolean;
 }
 
-/** How a run stands in Temporal: its own workflow, and where that is under way, whether it gets on. */
+/** The state of a run in Temporal: its workflow's status and, if it is open, whether it makes progress. */
 export interface RunView {
   readonly view: WorkflowView;
-  /** The failure of the run's workflow or a slice of it; null where its tasks succeed. */
+  /** The failing tasks of the run's workflow or of a slice; null if its tasks succeed. */
   readonly trouble: TaskTrouble | null;
 }
 
-/** A first repetition is not reported: a stopped worker is enough for it. */
+/** A first retry is not reported: stopping a worker is enough to cause one. */
 const FEWEST_ATTEMPTS = 3;
 /** EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT of Temporal's API. */
 const TASK_TIMED_OUT = 8;
 /** How many open slices of a run are examined: they all execute the same nodes. */
 const MAX_SLICES = 8;
 
-/** How the workflow of a run stands, and the worst of its slices. */
+/** The state of a run's workflow, with the worst of its slices. */
 export async function lookAtRun(client: Client, runId: string): Promise<RunView> {
   const own = runWorkflowId(runId);
   try {
@@ -35,7 +38,7 @@ export async function lookAtRun(client: Client, runId: string): Promise<RunView>
     const view = statusOf(status.name);
     if (view !== "running") return { view, trouble: null };
     let worst = { workflow_id: own, attempts: attemptsOf(raw) };
-    // Slices of slices are children of those: they have the same beginning of an id.
+    // A slice's own slices are its children, and their ids have the same prefix.
     const waiting = slicesOf(raw, own);
     for (let looked = 0; waiting.length > 0 && looked < MAX_SLICES; looked += 1) {
       const workflow_id = waiting.pop() ?? "";
@@ -63,7 +66,7 @@ function attemptsOf({ pendingWorkflowTask }: Described["raw"]): number {
   return pendingWorkflowTask?.attempt ?? 0;
 }
 
-/** The open slices that a workflow of a run has started. */
+/** The open slices that a run's workflow has started. */
 export function slicesOf({ pendingChildren }: Described["raw"], own: string): string[] {
   return (pendingChildren ?? []).flatMap(({ workflowId }) => (workflowId?.startsWith(`${own}/`) ? [workflowId] : []));
 }
@@ -72,7 +75,7 @@ export function ignoreMissing(error: unknown): undefined {
   if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
-/** Of tasks that fail in a row, the history has the first: its last event. */
+/** A history only has the first of several failed tasks in a row, as its last event. */
 async function timesOut(client: Client, workflowId: string): Promise<boolean> {
   const { history } = await inTime(
     client.workflowService.getWorkflowExecutionHistoryReverse({

@@ -8,18 +8,20 @@ import { versionOf } from "./deployments.ts";
 import { taskQueues } from "./ids.ts";
 
 type Activities = object;
-/** What workers use of it. */
+/** The Temporal connection of workers. */
 type Temporal = Pick<TemporalConnection, "connection" | "dataConverter">;
 
-/** Longest time between two heartbeats that reach Temporal, and with it, until a cancellation reaches an activity. */
+/**
+ * Longest time between two heartbeats that reach Temporal. A cancellation reaches an activity with the next heartbeat.
+ */
 const withHeartbeats = {
   maxHeartbeatThrottleInterval: "2 seconds",
   defaultHeartbeatThrottleInterval: "2 seconds",
 } as const;
 
 /**
- * How many polls for work a worker has open: as many as the server has work for. By default it is ten, and of those for
- * steps of workflows only two ask for runs that are new, which is a limit of some 45 starts a second.
+ * Open polls of a worker: as many as the server has work for. The default is ten, and only two of the polls for
+ * workflow tasks ask for new runs, which limits starts to some 45 a second.
  */
 const POLLS = {
   type: "autoscaling",
@@ -28,10 +30,10 @@ const POLLS = {
   maximum: 50,
 } satisfies WorkerOptions["workflowTaskPollerBehavior"];
 
-/** Workflows, their steps and activities that a worker of documents or of background jobs has in memory at once. */
+/** Most workflows, workflow tasks and activities in the memory of a worker of documents or of background jobs. */
 const MAX_CACHED_JOBS = 100;
 const MAX_JOB_STEPS = 20;
-/** Half as many of one organisation. */
+/** One organisation may have half of these. */
 export const JOB_ACTIVITIES = 40;
 
 export interface RunningWorkers {
@@ -39,11 +41,11 @@ export interface RunningWorkers {
   readonly done: Promise<void>;
   /** Whether all of them are polling. */
   running(): boolean;
-  /** Lets what is under way end within the grace time; then stops it. */
+  /** Lets running work end within the grace time, and then stops it. */
   stop(): Promise<void>;
 }
 
-/** A worker that executes run workflows, their local activities and what they hand out. The bundle is built by `npm run build`. */
+/** A worker that executes run workflows, their local activities and their sinks. `npm run build` makes the bundle. */
 export async function createRunWorker(
   config: Config,
   temporal: Temporal,
@@ -56,11 +58,11 @@ export async function createRunWorker(
     activities,
     sinks,
     maxCachedWorkflows: config.MILLRACE_WORKER_CACHED_WORKFLOWS,
-    // Slots are cheap, and each open poll holds one, too: without enough of them starts would not be eager.
+    // Slots are cheap, but each open poll holds one too: with too few, starts would not be eager.
     maxConcurrentWorkflowTaskExecutions: 200,
-    // They are shared out by organisation where their length is a caller's choice: activities/local-shares.ts.
+    // If a caller decides the length of the work, organisations share these slots: activities/local-shares.ts.
     maxConcurrentLocalActivityExecutions: 400,
-    // What a dead process held is taken over by the others after this time.
+    // After this time others take over the workflows of a dead process.
     stickyQueueScheduleToStartTimeout: "2 seconds",
   });
 }
@@ -106,23 +108,23 @@ async function createJobWorker(
 
 let bundle: Promise<{ code: string }> | undefined;
 
-/** The code of all workflows, as `npm run build` made it: one text for all workers of the process. */
+/** The code of all workflows, made by `npm run build`: one text for all workers of the process. */
 function workflowBundle(): Promise<{ code: string }> {
   bundle ??= readFile(new URL("../../workflow-bundle.js", import.meta.url), "utf8").then((code) => ({ code }));
   return bundle;
 }
 
-/** Polls that a worker keeps open beside the shards that it owns. */
+/** Polls that a worker keeps open in addition to the shards that it owns. */
 const SPARE_SLOTS = 2;
 
-/** A worker that makes the deliveries of shards. */
+/** A worker that delivers the events of shards. */
 export function createWebhookWorker(config: Config, temporal: Temporal, activities: Activities): Promise<Worker> {
   return Worker.create({
     ...common(config, temporal),
     ...withHeartbeats,
     taskQueue: taskQueues(config.MILLRACE_TASK_QUEUE).webhooks,
     activities,
-    // One may own them all, and goes on polling: a queue that nobody polls means that there is no worker.
+    // A worker that owns all shards still polls: a queue without pollers means that there is no worker.
     maxConcurrentActivityTaskExecutions: config.MILLRACE_WEBHOOK_SHARDS + SPARE_SLOTS,
   });
 }
@@ -140,7 +142,7 @@ function common(config: Config, { connection, dataConverter }: Temporal) {
   };
 }
 
-/** With a deployment, a workflow stays on the build that it began on, unless its own code says otherwise. */
+/** With a deployment, a workflow stays on the build where it started, unless its own code says otherwise. */
 function versioning(config: Config): Pick<WorkerOptions, "workerDeploymentOptions"> {
   const version = versionOf(config);
   if (!version) return {};
@@ -151,7 +153,7 @@ function versioning(config: Config): Pick<WorkerOptions, "workerDeploymentOption
 export function runWorkers(workers: readonly Worker[]): RunningWorkers {
   const runs = workers.map((worker) => worker.run());
   const all = Promise.all(runs).then(() => undefined);
-  // `done` may be looked at late; an early rejection must not end the process on its own.
+  // A caller may look at `done` late; until then a rejection must not end the process.
   all.catch(() => undefined);
   return {
     done: all,
