@@ -7,7 +7,7 @@ interface Carried {
   readonly handed_back?: number;
   /** Attempts that ended with a bug: see faults.ts. */
   readonly faults?: number;
-  /** Attempts that ended in an error that Temporal knows. */
+  /** Attempts that ended with an error known to Temporal. */
   readonly answered?: number;
 }
 
@@ -32,8 +32,8 @@ export function attemptOf(context: Pick<Context, "info">): number {
 }
 
 /**
- * Throws the failure of a node whose attempts end without an answer: its process dies, or is blocked for so long that Temporal
- * considers it dead. Such a node must not take down one process after the other.
+ * Throws the failure of a node whose attempts end without an answer: its process dies, or is blocked for so long that
+ * Temporal considers it dead. Such a node must not take down one process after the other.
  */
 export function requireAnswers(context: Pick<Context, "info">): void {
   const unanswered = attemptOf(context) - 1 - (carried(context).answered ?? 0);
@@ -69,9 +69,12 @@ export function beat(context: Context, more: object = {}): void {
 const COUNTS: ReadonlySet<string> = new Set<keyof Carried>(["handed_back", "faults", "answered"]);
 
 const MIN_BEAT_MS = 1000;
-/** A worker that is gone is noticed after 10 s: two heartbeats may be lost. */
+/** A dead worker is noticed after 10 s: two heartbeats may be lost. */
 const MAX_BEAT_MS = 4000;
-/** Each heartbeat is a write of Temporal: with many activities under way, they come less often (ms an activity). */
+/**
+ * Least time between an activity's heartbeats for each concurrent activity (ms): each heartbeat is a write of
+ * Temporal.
+ */
 const BEAT_SPACING_MS = 20;
 
 let beating = 0;

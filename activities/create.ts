@@ -126,11 +126,11 @@ export interface ActivityDeps extends Recording {
   readonly blobs: BlobStore;
   readonly evaluation: Evaluation;
   readonly feed: RunFeed;
-  /** Called for each write of a run's end that failed and is tried again. */
+  /** Called for each failed write of a run's end that is retried. */
   readonly onFault: (error: unknown, report: RunReport) => void;
 }
 
-/** What a worker of run workflows registers. */
+/** The activities and sinks that a worker of run workflows registers. */
 export interface RunWorkerParts {
   readonly activities: LocalActivities;
   readonly sinks: ReturnType<typeof createRecordSink>;
@@ -253,7 +253,7 @@ export function createProviderActivities(
     checkConnection: ({ org_id, connection_id }, error) =>
       noteCheckFault(deps.db, org_id, connection_id, error.message),
     runAction: ({ org_id, action_run_id }, error) => failActionRun(deps.db, org_id, action_run_id, error),
-    // Its waiting caller gets an error. A connection that was made for this import alone is removed.
+    // Its waiting caller gets an error. A connection made only for this import is removed.
     importTools: (input) => dropNewConnection(deps.db, input),
   });
 }
@@ -296,7 +296,7 @@ export function createEvalActivities(
     scoreExperiment: null,
     exportExperiment: null,
     endExperiment: (input, error) => failExperiment(deps, input, error),
-    // A run that cannot be scored is counted as an error; the schedule's next time goes on.
+    // A run that cannot be scored counts as an error; the schedule's next time continues.
     scoreTaken: noteFault,
     checkAlert: noteFault,
   });

@@ -3,8 +3,8 @@ import { NodeFailure, shortMessage } from "../src/domain/runs/failure.ts";
 import { redactSecrets } from "../src/platform/logging/redaction.ts";
 
 /**
- * A node's own failure in the form that crosses process borders. Temporal must not retry it: the workflow does, by the
- * node's policy. Everything else an activity throws is infrastructure and is retried by Temporal.
+ * Converts a node's own failure to the form that crosses process borders. Temporal must not retry it: the workflow
+ * does, by the node's policy. Any other error of an activity is infrastructure, and Temporal retries it.
  */
 export function toApplicationFailure(failure: NodeFailure, attempt?: number): ApplicationFailure {
   return ApplicationFailure.nonRetryable(redactSecrets(failure.message), failure.code, {
@@ -16,7 +16,7 @@ export function toApplicationFailure(failure: NodeFailure, attempt?: number): Ap
   });
 }
 
-/** Runs `work`; what it throws leaves in the form Temporal carries. */
+/** Runs `work`, and converts its errors to the form that Temporal carries. */
 export async function asActivity<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -27,7 +27,7 @@ export async function asActivity<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What an error says is cut, and half a character in it would end the process; see NodeFailure. */
+/** Shortens an error's texts; half a surrogate pair in them would end the process; see NodeFailure. */
 function makeShort(error: Error): void {
   error.message = shortMessage(error.message);
   if (error.stack !== undefined) error.stack = shortMessage(error.stack);

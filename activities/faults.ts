@@ -11,13 +11,13 @@ import { beat, faultsBefore } from "./attempts.ts";
 /** A bug may be transient. After this many attempts the job has failed. */
 export const MAX_FAULTS = 6;
 
-/** The error that people read in a job's row. */
+/** The error of a job's row, for people. */
 export interface JobError {
   readonly code: string;
   readonly message: string;
 }
 
-/** How each activity's job is ended; null where its workflow does that, or nobody reads it. */
+/** How to end each activity's job; null if its workflow does that, or nobody reads it. */
 export type JobEnds<Activities> = {
   readonly [Name in keyof Activities]: Activities[Name] extends (input: infer Input) => unknown
     ? ((input: Input, error: JobError) => Promise<unknown>) | null
@@ -39,7 +39,8 @@ export function endFaulty<Activities extends object>(activities: Activities, end
         const failure = finalFailure(activity, error, Context.current());
         if (failure === null) throw error;
         await end?.(input, jobErrorOf(failure)).catch((fault: unknown) => {
-          // Where the database is unreachable the activity is tried again. After any other failure to write, the job ends anyway.
+          // If the database is unreachable the activity is retried. After any other failure to write, the job ends
+          // anyway.
           if (isWaiting(fault)) throw error;
         });
         throw failure;
@@ -54,7 +55,7 @@ function jobErrorOf({ type, message }: ApplicationFailure): JobError {
   return { code: type ?? "internal_error", message: redactSecrets(message) };
 }
 
-/** Null where Temporal should try again. */
+/** Null if Temporal should retry. */
 function finalFailure(activity: string, error: unknown, context: Context): ApplicationFailure | null {
   if (error instanceof CancelledFailure || context.cancellationSignal.aborted || isWaiting(error)) return null;
   if (error instanceof ApplicationFailure) return error.nonRetryable ? error : null;

@@ -45,7 +45,7 @@ export interface LocalActivities {
   loadDocuments(input: EvaluateInput): Promise<LoadDocumentsResult>;
   loadPlan(input: { org_id: string; project_id: string; flow_version: number }): Promise<Plan>;
   storeValue(input: { org_id: string; value: StoredValue }): Promise<StoredValue>;
-  /** The outputs of a run; the ones that are too long for a workflow's result are replaced by references. */
+  /** The outputs of a run, with references for those too long for a workflow's result. */
   storeOutputs(input: StoreOutputsInput): Promise<Record<string, StoredValue>>;
   assemble(input: AssembleInput): Promise<StoredValue>;
   takeMember(input: TakeMemberInput): Promise<StoredValue>;
@@ -56,8 +56,8 @@ export interface LocalActivities {
   wait(input: { ms: number; org_id?: string }): Promise<void | HandedBack>;
   expirePause(input: ExpirePauseInput): Promise<ExpirePauseResult>;
   /**
-   * Inserts the run of one time of a schedule (once for its id), and returns the input of its workflow; NO_PLACE where too many
-   * runs are open, null where there is nothing to start.
+   * Inserts the run of one time of a schedule (once for its id), and returns the input of its workflow; NO_PLACE if
+   * too many runs are open, null if there is nothing to start.
    */
   createScheduledRun(input: {
     org_id: string;
@@ -66,7 +66,7 @@ export interface LocalActivities {
   }): Promise<Omit<RunInput, "plan"> | typeof NO_PLACE | null>;
 }
 
-/** Slow, long or hostile work of a run's nodes: on the workers, with heartbeats, cancellable. */
+/** Slow, long or hostile work of a run's nodes: on workers, with heartbeats, cancellable. */
 export interface NodeActivities {
   executeNode(input: ExecuteInput): Promise<StoredValue>;
 }
@@ -103,20 +103,20 @@ export interface TriggerActivities {
 export interface EvalActivities {
   /** Reads an import's source and applies it to its dataset. */
   importRows(input: ImportInput): Promise<void>;
-  /** Creates the rows of an experiment, or resets the rows of a job; null where there is nothing to run. */
+  /** Creates the rows of an experiment, or resets the rows of a job; null if there is nothing to run. */
   beginExperiment(input: ExperimentJobInput): Promise<ExperimentLanes | null>;
-  /** The next rows of a lane, their runs inserted; `more`: there may be others. */
+  /** Inserts the runs of a lane's next rows and returns these; `more`: there may be others. */
   nextRows(input: LaneInput): Promise<{ rows: LaneRow[]; more: boolean }>;
-  /** Writes how rows have ended, and has their runs scored. */
+  /** Records the ends of rows, and has their runs scored. */
   scoreRows(input: ExperimentJobInput & { places: readonly number[] }): Promise<void>;
   /** Scores finished runs again. */
   scoreExperiment(input: ExperimentJobInput): Promise<void>;
   exportExperiment(input: ExperimentJobInput): Promise<void>;
-  /** Scores the next runs that a monitor has taken; `more`: there may be others. */
+  /** Scores the next runs sampled by a monitor; `more`: there may be others. */
   scoreTaken(input: WatchInput): Promise<{ more: boolean }>;
   /** Checks whether the alert of a monitor has changed, and sends an event if so. */
   checkAlert(input: WatchInput): Promise<void>;
-  /** Ends a job, and but for an export the experiment with it. */
+  /** Ends a job and, unless it is an export, its experiment. */
   endExperiment(input: ExperimentEndInput): Promise<void>;
 }
 
@@ -126,19 +126,19 @@ export interface RunJobActivities {
   stepRunJob(input: RunJobInput): Promise<RunJobStep>;
 }
 
-/** The steps of a sync; each gives the work back after a while. */
+/** The steps of a sync; each hands the work back after a while. */
 export interface SyncActivities {
   /** Lists the items of the knowledge base's sources, and other pending work. */
   listSync(input: SyncInput): Promise<SyncStep>;
-  /** Reads what was listed, and has it indexed. */
+  /** Reads the listed documents, and has them indexed. */
   readSync(input: SyncInput): Promise<SyncStep>;
-  /** Ends the sync, or finds that there is more to read. */
+  /** Ends the sync, or reports that there is more to read. */
   finishSync(input: SyncInput): Promise<SyncStep>;
   /** Starts a sync unless one is running. */
   beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void>;
 }
 
-/** Deliveries of events: on the workers, apart from everything else. */
+/** Deliveries of events: on workers, apart from everything else. */
 export interface WebhookActivities {
   deliverShard(input: Pick<ShardInput, "shard">): Promise<ShardOutcome>;
 }

@@ -1,7 +1,7 @@
 /** The duration assumed until the first piece of work has ended (ms), and the weight of the latest one in the mean. */
 const FIRST_MEAN_MS = 5000;
 const WEIGHT = 0.2;
-/** Times between two that return (ms). */
+/** Least and greatest time between two returns (ms). */
 const MIN_SPACING_MS = 10;
 const MAX_SPACING_MS = 1000;
 
@@ -9,15 +9,18 @@ const MAX_SPACING_MS = 1000;
 interface Line {
   /** When the last of them returns (ms, monotonic). */
   endsAt: number;
-  /** Places the work held when the last of them was handed back. */
+  /** Places that this kind of work held when the last of them was handed back. */
   places: number;
-  /** How long this work lasts here. */
+  /** The mean duration of this work here. */
   meanMs: number;
 }
 
 /** Computes when handed-back work should return, by kind of work. */
 export interface Lines {
-  /** When work that finds this many places taken should return (ms): as many return as places become free. */
+  /**
+   * When work that finds this many places taken should return (ms): it returns at the rate at which places become
+   * free.
+   */
   returnIn(kind: string, places: number): number;
   /** A piece of work has ended; `places` of its kind are taken now. */
   ended(kind: string, tookMs: number, places: number): void;
@@ -38,7 +41,7 @@ export function createLines(returnsOf: (kind: string) => Returns, firstMeanMs = 
       lines.set(kind, line);
       const { firstMs, lastMs } = returnsOf(kind);
       const spacing = Math.min(MAX_SPACING_MS, Math.max(MIN_SPACING_MS, line.meanMs / Math.max(1, places)));
-      // It ends no later than the last one returns, so cancelled work leaves no gap.
+      // It ends no later than the last one's return, so cancelled work leaves no gap.
       line.endsAt = Math.min(now + lastMs, Math.max(now + firstMs, line.endsAt + spacing));
       line.places = places;
       return line.endsAt - now;

@@ -4,7 +4,7 @@ import { isBusy } from "../src/platform/children/child-pool.ts";
 import type { LocalActivities } from "./index.ts";
 import { createLines } from "./lines.ts";
 
-/** Concurrent pieces of local work, of all organisations: far fewer than the workflow steps that a process runs. */
+/** Most concurrent local work of all organisations: far less than the workflow steps that a process runs. */
 const PLACES = 48;
 /** How long work waits for a place (ms); a burst of short work finds places within it. */
 const PATIENCE_MS = 1000;
@@ -18,13 +18,13 @@ interface Waiting {
   readonly grant: (release: () => void) => void;
 }
 
-/** Does a piece of local work of an organisation, or hands it back where the organisation uses its share. */
+/** Does local work of an organisation, or hands it back if the organisation has used up its share. */
 export type InPlace = <T>(key: string, work: () => Promise<T>) => Promise<T | HandedBack>;
 
 /**
- * Places for local work whose length a caller decides. A workflow step that waits for one occupies a slot of its process
- * that other workflows need. So work beyond an organisation's share is handed back, and the workflow asks again after a timer,
- * while it occupies nothing.
+ * Places for local work whose length a caller decides. A workflow step that waits for one occupies a slot of its
+ * process that other workflows need. So work beyond an organisation's share is handed back, and the workflow asks
+ * again after a timer, while it occupies nothing.
  */
 export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } = {}): InPlace {
   const shares = createShares(places);
@@ -76,12 +76,12 @@ export function createLocalShares({ places = PLACES, patienceMs = PATIENCE_MS } 
   };
 }
 
-/** The same activities, with shares for the ones whose length a caller decides. */
+/** The same activities, with shares for those whose length a caller decides. */
 export function shareOutLocal(activities: LocalActivities, inPlace: InPlace = createLocalShares()): LocalActivities {
   return {
     ...activities,
     evaluate: (input) => inPlace(input.run.org_id, () => activities.evaluate(input)),
-    // Workflows that began before there were shares name no organisation.
+    // Workflows that started before shares existed name no organisation.
     wait: (input) =>
       input.org_id === undefined ? activities.wait(input) : inPlace(input.org_id, () => activities.wait(input)),
   };

@@ -4,12 +4,16 @@ import type { NodePlaces } from "../src/services/runs/node-places.ts";
 import { whileBeating } from "./attempts.ts";
 import { createInPlace } from "./shares.ts";
 
-/** The duration assumed until the first node has ended (ms): a few that return in vain cost less than places that stay empty. */
+/**
+ * The duration assumed until the first node has ended (ms): a few returns in vain cost less than places that stay
+ * empty.
+ */
 const FIRST_MEAN_MS = 500;
 
 /**
- * Wraps the execution of nodes: where the organisation has a quota of nodes under way, one begins when it has a place. One that
- * finds none soon is handed back to Temporal, and returns, here or at another worker, about when there will be one.
+ * Wraps the execution of nodes. If the organisation has a quota of concurrent nodes, a node starts when it has a
+ * place. If none is free soon, the node is handed back to Temporal, and returns, here or at another worker, about when
+ * there will be one.
  */
 export function withinNodeQuota<Output>(
   execute: (input: ExecuteInput) => Promise<Output>,

@@ -2,7 +2,10 @@ import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activ
 import type { Logger } from "../src/platform/logging/logger.ts";
 import type { Metrics } from "../src/platform/metrics.ts";
 
-/** The code of failures that are no node's own: a database that is gone, a fault of ours. Temporal repeats the activity. */
+/**
+ * The code of failures that are not a node's own: a database that is down, a fault of ours. Temporal retries the
+ * activity.
+ */
 const INFRASTRUCTURE = "infrastructure";
 
 /** Called for each attempt of an activity that failed. */
@@ -18,8 +21,8 @@ export type OnActivityFailure = (failure: {
 }) => void;
 
 /**
- * Counts failed attempts of activities and logs failures outside of nodes; what fails in a node is logged where the
- * node's record is written.
+ * Counts failed attempts of activities, and logs failures outside of nodes. A node's failure is logged where its
+ * record is written.
  */
 export function createFailureObserver(metrics: Metrics, logger: Logger): OnActivityFailure {
   return ({ activity, code, input, attempt, error: err }) => {
@@ -53,7 +56,7 @@ export function observeFailures<Activities extends object>(
   return Object.fromEntries(observed) as Activities;
 }
 
-/** What a log line says of the run an activity worked for, as far as its argument tells. */
+/** The run that an activity worked for, for its log line, as far as the argument tells. */
 function subjectOf(input: unknown): Record<string, unknown> {
   const { run, path, ...own } = (input ?? {}) as Readonly<Record<string, unknown>>;
   const { org_id, run_id, project_id } = { ...own, ...(run as object | undefined) } as Readonly<

@@ -7,17 +7,17 @@ import { beat, handedBack } from "./attempts.ts";
 import { createLines } from "./lines.ts";
 import type { Returns } from "./lines.ts";
 
-/** Temporal's timers are no more exact (ms). */
+/** Temporal's timers are no more exact than this (ms). */
 const FIRST_RETURN_MS = 1000;
-/** Longest time until what was handed back is looked at again (ms): of what somebody waits for, and of the rest. */
+/** Longest time until handed-back work returns (ms): if somebody waits for it, and otherwise. */
 const LAST_RETURN_AWAITED_MS = 5000;
 const LAST_RETURN_MS = 120_000;
-/** Of the places, one in so many is left by an organisation's long jobs to what it is waiting for, and at least one. */
+/** An organisation's long jobs leave one in this many places, and at least one, to work that somebody waits for. */
 const LEFT_BY_BATCH = 16;
 
 const AWAITED = "awaited";
 
-/** The line that work of an organisation stands in. */
+/** The line for this work: each organisation has one for awaited work and one for the rest. */
 function kindOf({ info: { priority } }: Context, orgId: string): string {
   return `${priority?.priorityKey === PRIORITY_KEYS.awaited ? AWAITED : "other"} ${orgId}`;
 }
@@ -26,7 +26,10 @@ function returnsOf(kind: string): Returns {
   return { firstMs: FIRST_RETURN_MS, lastMs: kind.startsWith(AWAITED) ? LAST_RETURN_AWAITED_MS : LAST_RETURN_MS };
 }
 
-/** Does the work of a task in the place that `release` gives free; null: there was none, and the task is handed back. */
+/**
+ * Does a task's work, and then calls `release` to free its place; null: there was no place, and the task is handed
+ * back.
+ */
 export type InPlace = <T>(
   context: Context,
   orgId: string,
@@ -35,15 +38,15 @@ export type InPlace = <T>(
 ) => Promise<T>;
 
 /**
- * For tasks of organisations that have places in this process. One without a place is given back to Temporal before it begins,
- * with `message`, and returns about when there will be one. `firstMeanMs`: see createLines.
+ * For tasks of organisations with places in this process. A task without a place is handed back to Temporal before it
+ * starts, with `message`, and returns about when there will be one. `firstMeanMs`: see createLines.
  */
 export function createInPlace(inUse: (orgId: string) => number, message: string, firstMeanMs?: number): InPlace {
   const lines = createLines(returnsOf, firstMeanMs);
   return async (context, orgId, release, work) => {
     const kind = kindOf(context, orgId);
     if (release === null) {
-      // What was sent last is there in the next attempt.
+      // The next attempt gets the details of the last heartbeat.
       beat(context, { handed_back: handedBack(context) + 1 });
       throw ApplicationFailure.create({
         message,
@@ -63,10 +66,10 @@ export function createInPlace(inUse: (orgId: string) => number, message: string,
 }
 
 /**
- * Wraps activities: an organisation executes no more of them at once than its share of the worker's slots. A task that
- * comes beyond is handed back to Temporal before it begins, and returns, here or at another worker, about when there will be a
- * place for it: as many return as places become free. So there is a place for who comes next, however long the work of the
- * others takes. What somebody waits for does not stand in a line with the organisation's other work.
+ * Wraps activities: an organisation executes at most its share of the worker's slots at once. A further task is handed
+ * back to Temporal before it starts, and returns, here or at another worker, about when there will be a place: as many
+ * return as places become free. So other organisations find a place, however long this one's work takes. Awaited work
+ * does not queue behind the organisation's other work.
  */
 export function shareOut<Activities extends object>(activities: Activities, places: number): Activities {
   const shares = createShares(places);
@@ -81,7 +84,7 @@ export function shareOut<Activities extends object>(activities: Activities, plac
       const context = Context.current();
       const { priority, startToCloseTimeoutMs } = context.info;
       const key = priority?.fairnessKey;
-      // Of workflows that were started before there were shares.
+      // Workflows that started before shares existed name no organisation.
       if (!key) return work(input);
       const asked: Asked = {
         long: startToCloseTimeoutMs > DEFAULT_NODE_TIMEOUT_MS + NODE_GRACE_MS,

@@ -12,9 +12,9 @@ import { inOrder } from "./engine/step-end.ts";
 import type { RecordSinks } from "../src/domain/runs/record-sinks.ts";
 
 /**
- * Local activities write the record and evaluate what needs values from the blob store. A node's own
- * failure is never retried. An outage, such as a database that is gone, is retried without limit, since giving up would lose
- * an accepted run.
+ * Local activities write the record, and evaluate expressions with values from the blob store. A node's own failure is
+ * never retried. An outage, such as a database that is down, is retried without limit, since giving up would lose an
+ * accepted run.
  */
 const cancellable = proxyLocalActivities<LocalActivities>({
   startToCloseTimeout: "60 seconds",
@@ -50,16 +50,16 @@ async function uncancelled<T>(activity: () => Promise<T>): Promise<T> {
   return CancellationScope.nonCancellable(() => inOrder(activity()));
 }
 
-/** What is done at the end of a step, before Temporal learns of the step; see activities/runs/record-sink.ts. */
+/** The last work of a workflow's step, before Temporal learns of the step; see activities/runs/record-sink.ts. */
 export const { record } = proxySinks<RecordSinks>();
 
 /**
- * Regular activities, which report heartbeats. Their retry policy is for workers that die and databases that are gone, hence
- * without limit: a failure that is to be final is thrown as non-retryable.
+ * Regular activities with heartbeats. Their retry policy is for dead workers and databases that are down, hence
+ * without limit: a final failure is thrown as non-retryable.
  */
 const untilDone = (timeoutMs: number): ActivityOptions => ({
   startToCloseTimeout: timeoutMs + NODE_GRACE_MS,
-  // A worker that is gone is noticed after this time; cancellation reaches an activity with its next heartbeat.
+  // A dead worker is noticed after this time; a cancellation reaches an activity with its next heartbeat.
   heartbeatTimeout: "10 seconds",
   retry: { initialInterval: "500 milliseconds", backoffCoefficient: 2, maximumInterval: "15 seconds" },
   cancellationType: ActivityCancellationType.TRY_CANCEL,
@@ -75,12 +75,12 @@ export function providerActivities(taskQueue: string, timeoutMs: number): Provid
   return proxyActivities<ProviderActivities>({ ...untilDone(timeoutMs), taskQueue });
 }
 
-/** The activities on the workflow's own task queue, of every workflow but runs and deliveries. */
+/** The activities on the workflow's own task queue, for all workflows except runs and deliveries. */
 export function ownActivities<Activities>(timeoutMs: number): Activities {
   return proxyActivities<Activities>(untilDone(timeoutMs)) as Activities;
 }
 
-/** The deliveries of a shard. A worker that stops or dies leaves them to another one, without limit. */
+/** The deliveries of a shard. If a worker stops or dies, another one takes over, without limit. */
 export function webhooks(taskQueue: string): WebhookActivities {
   return proxyActivities<WebhookActivities>({
     taskQueue,

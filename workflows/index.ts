@@ -1,4 +1,4 @@
-/** The workflows a worker registers: exactly what is exported here, by these names. Renaming one breaks runs under way. */
+/** The workflows that a worker registers: exactly these exports, by these names. Renaming one breaks open runs. */
 export { checkConnection } from "./providers/check-connection.ts";
 export { deliverWebhooks } from "./webhooks/deliver-webhooks.ts";
 export { importDataset } from "./evals/import-dataset.ts";

@@ -15,12 +15,12 @@ export interface IngestDeps {
   readonly parse: ParseDocument;
 }
 
-/** Reads an uploaded document into its row. A document that cannot be read is marked so, and harms nothing else. */
+/** Reads an uploaded document into its row. An unreadable document is marked so, and harms nothing else. */
 export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
   return async function ingestDocument({ org_id, file_id }: IngestInput): Promise<void> {
     const context = Context.current();
     const document = await db.org(org_id, (connection) => getDocument(connection, file_id));
-    // Removed meanwhile, or read by an attempt whose worker died.
+    // It was removed meanwhile, or read by an attempt whose worker died.
     if (!document || document.status !== "pending") return;
     // Recordings and pictures have no text until a node has read them.
     if (isMediaType(document.mime_type)) {
@@ -45,7 +45,7 @@ export function createIngestDocument({ db, blobs, parse }: IngestDeps) {
   };
 }
 
-/** What the document's row will say; null for a fault that may pass, which Temporal then retries. */
+/** The failure for the document's row; null for a transient fault, which Temporal then retries. */
 function readingFailure(error: unknown): { code: string; message: string } | null {
   if (error instanceof NodeFailure) return { code: error.code, message: redactSecrets(error.message) };
   if (error instanceof BlobNotFound)

@@ -9,7 +9,7 @@ import { documentsOfHandle } from "../../src/stores/documents/documents.ts";
 import type { DocumentRow } from "../../src/stores/documents/documents.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 
-/** The most documents that a run reads. More of them fail the node instead of being left out silently. */
+/** Most documents that a run reads. With more, the node fails rather than silently leaving some out. */
 const MAX_DOCUMENTS = 1000;
 
 /** The documents of the run's handle, once none of them is still being read. */

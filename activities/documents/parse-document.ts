@@ -3,13 +3,13 @@ import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import type { DocumentParser, DocumentSource, ParsedDocument } from "../../src/platform/parsing/document-parser.ts";
 import { DocumentError } from "../../src/platform/parsing/errors.ts";
 
-/** A document that an activity wants the text of: bytes at hand (a fetched page), or a blob (an upload). */
+/** A document whose text an activity wants: loaded bytes (a fetched page), or a blob (an upload). */
 export interface DocumentToParse {
   readonly org_id: string;
   readonly content: { readonly bytes: Uint8Array } | { readonly blob: string };
   /** Null for a fetched page, whose declared type says more than its address. */
   readonly filename: string | null;
-  /** The Content-Type it came with. */
+  /** The Content-Type that came with it. */
   readonly declared: string | null;
   /** Whether text in pictures is recognised. */
   readonly ocr?: boolean;

@@ -26,7 +26,7 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
     return await takeStep(db, input, ["resource"], async (resource, signal) => {
       const base = await db.org(org_id, (connection) => findKnowledgeBase(connection, resource.knowledge_base_id));
       const { text, pages, headings, page_count, properties } = await parse(resource, base, signal);
-      // What a document says itself comes before what its server says.
+      // A document's own metadata takes precedence over its server's.
       const { last_modified } = resource;
       const said = last_modified === null ? properties : { modified: last_modified, ...properties };
       const declared = base?.dataloader_metadata_schema ?? { properties: {} };
@@ -52,7 +52,7 @@ export function createExtractResource({ db, blobs, parser }: ExtractDeps) {
       return await parser.parse({
         orgId: org_id,
         source: { size: await blobs.size(key), open: async (range) => (await blobs.openRead(key, range)).stream },
-        // Of an address, and of a text under any name, the type was settled when it was stored.
+        // The type of an address's content, or of a text under any name, was decided when it was stored.
         filename: source === "upload" ? resource_path : null,
         declared: content_mime,
         ocr: base?.indexing_params.ocr ?? false,

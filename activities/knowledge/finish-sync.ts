@@ -8,8 +8,8 @@ import { takeSyncStep } from "./sync-step.ts";
 import type { SyncStepDeps } from "./sync-step.ts";
 
 /**
- * Ends a sync. A new index replaces the old one in the same transaction, but only once every resource that can be found
- * now can be found there too: no answer is missing in between.
+ * Ends a sync. A new index replaces the old one in the same transaction, but only once it has every resource that is
+ * searchable now, so that no answer is missing in between.
  */
 export function createFinishSync(deps: SyncStepDeps) {
   const { db } = deps;

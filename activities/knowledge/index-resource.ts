@@ -25,12 +25,14 @@ export interface IndexResourceDeps {
   readonly maxAttempts: number;
 }
 
-/** Chunks cut before the process sees to its other work. */
+/** Most chunks cut before the process attends to its other work. */
 const CUT_AT_ONCE = 200;
 /** Attempts for a model whose answers are invalid. */
 const MAX_MALFORMED = 5;
 
-/** Cuts a resource's text into chunks and writes them into the knowledge base's indexes; then they are found. */
+/**
+ * Cuts a resource's text into chunks and writes them into the knowledge base's indexes, which makes them searchable.
+ */
 export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexResourceDeps) {
   const { database } = knowledge;
   return async function indexResource(input: ResourceInput): Promise<IngestStep> {
@@ -40,7 +42,7 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
       const text = await load(resource.text_blob_key ?? "");
       const indexes = await indexesFor(org_id, knowledge_base_id);
       for (const index of indexes) {
-        // The index that serves searches comes last: after it the resource is indexed.
+        // The index in use comes last: after it the resource counts as indexed.
         const isLast = index === indexes.at(-1);
         const chunks = await cut(text, index.params.chunker_params);
         try {
@@ -68,7 +70,7 @@ export function createIndexResource({ blobs, knowledge, maxAttempts }: IndexReso
     const building = all.filter((index) => index.state === "building");
     const active = all.filter((index) => index.state === "active");
     const model = active[0]?.embedding_model ?? null;
-    // An index that will be replaced, perhaps because its model is gone, blocks nothing.
+    // An index about to be replaced, perhaps because its model is gone, must not block anything.
     const isUsable =
       building.length === 0 || model === null || "embedder" in (await knowledge.embedders.find(orgId, model));
     return isUsable ? [...building, ...active] : building;
@@ -96,7 +98,7 @@ async function cut(text: ChunkedText, params: IndexingParams["chunker_params"]):
   return chunks;
 }
 
-/** A model that refuses will refuse again. A model that is unreachable is retried, but not for ever. */
+/** A refusal of the model is final. An unreachable model is retried, but not for ever. */
 function asFailure(error: unknown, attempt: number, maxAttempts: number): unknown {
   if (!(error instanceof EmbeddingError)) return error;
   const { failure, message } = error;

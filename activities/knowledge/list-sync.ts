@@ -8,7 +8,7 @@ import { takeSyncStep } from "./sync-step.ts";
 import type { SyncContext, SyncStepDeps } from "./sync-step.ts";
 
 export interface ListSyncDeps extends SyncStepDeps {
-  /** Documents that the sources of one knowledge base may list. */
+  /** Most documents that the sources of one knowledge base may list. */
   readonly maxPages: number;
 }
 
@@ -61,7 +61,7 @@ export function createListSync(deps: ListSyncDeps) {
     });
   };
 
-  /** Records the start, with the new index that will replace the present one where the settings have changed. */
+  /** Records the start, with a new index if the settings have changed. */
   async function begin(connection: Db, { sync, base }: SyncContext): Promise<void> {
     if (!(await beginSync(connection, sync.sync_id)) || sync.mode !== "full" || !base.reindex_required) return;
     const { org_id, knowledge_base_id, indexing_params: params } = base;

@@ -37,14 +37,16 @@ export interface ReadSyncDeps extends SyncStepDeps, Pick<AddDeps, "resources"> {
   readonly blobs: BlobStore;
 }
 
-/** Documents of one sync that are being indexed at once. */
+/** Documents of one sync that are indexed concurrently. */
 const WINDOW = 50;
-/** Documents that are read at once. */
+/** Documents that are read concurrently. */
 const LANES = 4;
 const BATCH = 20;
 const POLL_MS = 250;
 
-/** Reads what a sync has listed, at most WINDOW documents ahead of what is indexed, and records the outcome of each. */
+/**
+ * Reads the documents that a sync has listed, at most WINDOW ahead of the indexing, and records the outcome of each.
+ */
 export function createReadSync(deps: ReadSyncDeps) {
   const { db, blobs, resources, maxBytes } = deps;
   return async function readSync(input: SyncInput): Promise<SyncStep> {
@@ -140,11 +142,11 @@ export function createReadSync(deps: ReadSyncDeps) {
   ): Promise<PageAnswer> {
     const source = item.source_no === null ? undefined : sources[item.source_no];
     if (source !== undefined) return source.read(item.address, known, signal);
-    // Somebody added this address alone, which decides that it is read.
+    // A person added this single address, so robots.txt is ignored.
     return site.page(item.address, { known, respectful: false, signal });
   }
 
-  /** A document that cannot be read stays as it was. In a full sync it is indexed from the bytes that are stored. */
+  /** An unreadable document stays as it was. A full sync indexes it from the stored bytes. */
   async function fail(
     context: SyncContext,
     item: SyncItemRow,
@@ -158,7 +160,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     await end(context, item, "failed", { resource, error });
   }
 
-  /** Stores what was read as a resource's content, and has it indexed. */
+  /** Stores the read bytes as a resource's content, and has it indexed. */
   async function store(context: SyncContext, item: SyncItemRow, page: FetchedPage): Promise<void> {
     const { org_id, knowledge_base_id } = context.sync;
     const { key, size } = await blobs.put(org_id, page.body, { maxBytes });
@@ -192,7 +194,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     if (unused !== null) await blobs.delete(unused);
   }
 
-  /** Has a resource indexed anew from the bytes that are stored. */
+  /** Has a resource indexed again from the stored bytes. */
   async function indexAgain(
     context: SyncContext,
     item: SyncItemRow,
@@ -207,7 +209,10 @@ export function createReadSync(deps: ReadSyncDeps) {
     });
   }
 
-  /** Starts a revision for an item, once: item and resource change together. Null where there is nothing to start (any more). */
+  /**
+   * Starts a revision for an item, once: item and resource change together. Null if there is nothing to start (any
+   * more).
+   */
   async function begin<
     Started extends {
       resource_id: string;
@@ -222,7 +227,7 @@ export function createReadSync(deps: ReadSyncDeps) {
   ): Promise<Started | null> {
     const { org_id, knowledge_base_id } = context.sync;
     const started = await db.orgTransaction(org_id, async (connection) => {
-      // Nothing is added to a knowledge base that is deleted, nor twice where two attempts of a step overlap.
+      // Adds nothing to a deleted knowledge base, and nothing twice if two attempts of a step overlap.
       if ((await holdKnowledgeBases(connection, [knowledge_base_id])).length === 0) return null;
       if (!(await lockOpenItem(connection, item.item_id))) return null;
       const made = await work(connection);
@@ -232,7 +237,7 @@ export function createReadSync(deps: ReadSyncDeps) {
     });
     if (started === null) return null;
     const { resource_id, revision } = started;
-    // The row counts: the sweeper repeats a lost start.
+    // The row decides: the sweeper makes up for a lost start.
     await resources.startIngest({ org_id, knowledge_base_id, resource_id, revision }).catch(() => undefined);
     return started;
   }

@@ -15,9 +15,9 @@ import type { ResourceRow } from "../../src/stores/knowledge/resources.ts";
 const MAX_ATTEMPTS = 4;
 
 /**
- * Does one step of indexing a resource. Does nothing where the resource is gone or replaced, or an earlier attempt got further.
- * A ResourceFailure is written into the resource's row, with its event. Anything else is thrown, so that Temporal tries again; so
- * is a transient failure, up to MAX_ATTEMPTS times.
+ * Does one step of indexing a resource. Does nothing if the resource is gone or replaced, or an earlier attempt got
+ * further. A ResourceFailure is recorded in the resource's row, with its event. Any other error is thrown for Temporal
+ * to retry; so is a transient failure, up to MAX_ATTEMPTS times.
  */
 export async function takeStep(
   db: Database,
@@ -39,7 +39,7 @@ export async function takeStep(
   }
 }
 
-/** Writes why a resource cannot be indexed into its row, with its event. */
+/** Records in a resource's row why it cannot be indexed, with the event. */
 export async function failResource(
   db: Database,
   { org_id, resource_id, revision }: ResourceInput,

@@ -22,12 +22,12 @@ export interface SyncStepDeps extends SiteDeps {
   readonly connections: ConnectionResolver;
 }
 
-/** How often a step looks whether it is still wanted (ms). */
+/** How often a step checks whether it is still wanted (ms). */
 const WATCH_MS = 1000;
-/** Time after which a step gives the work back, so that no sync keeps a worker from others (ms). */
+/** Time after which a step hands the work back, so that no sync keeps a worker from others (ms). */
 const STEP_MS = 60_000;
 
-/** What a step of a sync works with. */
+/** What a step of a sync needs. */
 export interface SyncContext {
   readonly sync: SyncWork;
   readonly base: KnowledgeBaseRow;
@@ -36,16 +36,16 @@ export interface SyncContext {
   readonly site: SiteClient;
   /** Aborts when the sync is cancelled, its knowledge base is deleted, or the worker stops. */
   readonly signal: AbortSignal;
-  /** Whether it is time to give the work back. */
+  /** Whether it is time to hand the work back. */
   isLate(): boolean;
 }
 
-/** The signal's reason where the sync is no longer wanted. */
+/** The signal's reason if the sync is no longer wanted. */
 class NotWanted extends Error {}
 
 /**
- * Does a step of a sync. `stop` where the sync has ended or its knowledge base is gone; a cancelled sync ends here. Any error is
- * thrown, so that Temporal tries again.
+ * Does a step of a sync. `stop` if the sync has ended or its knowledge base is gone; a cancelled sync ends here.
+ * Errors are thrown for Temporal to retry.
  */
 export async function takeSyncStep(
   { db, connections, ...site }: SyncStepDeps,
@@ -70,7 +70,7 @@ export async function takeSyncStep(
       const present = await find();
       if (present === null || present.cancel_requested_at !== null) controller.abort(new NotWanted());
     },
-    // The work notices an unreachable database.
+    // The work itself notices an unreachable database.
     () => undefined,
   );
   const until = Date.now() + STEP_MS;

@@ -11,7 +11,9 @@ export interface ActionNodeDeps {
   readonly executeAction: ExecuteAction;
 }
 
-/** Executes `action` nodes. A retry of the node is the same call, so an action that must not be done twice is done once. */
+/**
+ * Executes `action` nodes. A retry of the node is the same call, so an action that must not happen twice happens once.
+ */
 export function createActionNodeExecutor({ evaluation, executeAction }: ActionNodeDeps): NodeExecutor<ActionConfig> {
   return async ({ org_id, config, scope, idempotency_key, signal }) => {
     const { provider_id, action_id, connection_id = null } = config;

@@ -12,7 +12,7 @@ export interface AskDeps {
   readonly texts: TextWriter;
 }
 
-/** Asks the model of an `llm` node at a step of its conversation. Whoever watches the run sees the answer grow. */
+/** Asks the model of an `llm` node at a step of its conversation. Watchers of the run see the answer grow. */
 export async function askModel(
   { models, texts }: AskDeps,
   execution: NodeExecution<LlmConfig>,

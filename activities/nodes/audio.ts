@@ -4,10 +4,10 @@ import { accountOf } from "./account.ts";
 import type { NodeExecutor } from "./executor.ts";
 import type { LoadMedia } from "./media.ts";
 
-/** An `audio` node once it is known what the run gave it. */
+/** An `audio` node with the input that the run gave it. */
 export type GivenAudio = AudioConfig & { readonly node_id: string; readonly given: string };
 
-/** Executes `audio` nodes: a model writes down what is said. */
+/** Executes `audio` nodes: a model transcribes the recording. */
 export function createAudioExecutor(deps: {
   readonly models: ModelCaller;
   readonly load: LoadMedia;

@@ -75,7 +75,7 @@ export function executeByKind(executors: NodeExecutors, node: PlanNode, executio
   return byKind(EXECUTED, node, executors, execution);
 }
 
-/** What the run gave an input. */
+/** The value that the run gave an input. */
 function given(node: PlanNode, scope: Scope): Json | undefined {
   return Object.hasOwn(scope.inputs, node.id) ? scope.inputs[node.id] : undefined;
 }

@@ -6,37 +6,37 @@ export interface NodeExecution<Config> {
   readonly org_id: string;
   readonly project_id: string;
   readonly run_id: string;
-  /** Where the node stands in the run, e.g. "map-0[3]/http-0". */
+  /** The place of the node in the run, e.g. "map-0[3]/http-0". */
   readonly path: string;
   /** From 1; grows with each retry of the node. */
   readonly attempt: number;
   /** Whether a worker that died started this attempt before. */
   readonly repeated?: boolean;
-  /** Whether what it writes may be shown while it is being written. */
+  /** Whether its text may be shown while it is being written. */
   readonly may_show?: boolean;
   /** Whether the flow masks values in the run's record. */
   readonly masked?: boolean;
-  /** Ids of the `knowledge` nodes that it sees. */
+  /** Ids of the `knowledge` nodes whose values it sees. */
   readonly knowledge?: readonly string[];
   readonly config: Config;
   readonly scope: Scope;
-  /** The same over all retries and restarts of this node of this run. */
+  /** The same for all retries and restarts of this node of this run. */
   readonly idempotency_key: string;
-  /** Fires on cancellation and on the node's time-out; an executor stops what it does and rejects. */
+  /** Fires on cancellation and on the node's timeout; the executor then stops and rejects. */
   readonly signal: AbortSignal;
 }
 
-/** What an executor answers. `inputs` is what it worked on (rendered), for people to read: no secrets in it. */
+/** The result of an executor. `inputs` is its rendered input, for people to read: no secrets in it. */
 export interface NodeOutcome {
   readonly output: Json;
-  /** The value for the workflow, where it differs. */
+  /** The value for the workflow, if it differs. */
   readonly carried?: StoredValue;
   readonly inputs?: Json;
-  /** Whether it was taken over from the run that this one resumes. */
+  /** Whether it was reused from the run that this one resumes. */
   readonly reused?: boolean;
-  /** The passages that the output rests on: the run lists them. */
+  /** The passages that the output is based on: the run lists them. */
   readonly citations?: readonly Json[];
-  /** What user code wrote to its console, shortened. */
+  /** The console output of user code, shortened. */
   readonly logs?: readonly string[];
 }
 

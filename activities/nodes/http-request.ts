@@ -15,7 +15,7 @@ export interface RenderedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** As a reader thinks of it: text, or a JSON value. */
+  /** The body in a form for people: text, or a JSON value. */
   readonly body: Json | undefined;
 }
 
@@ -23,8 +23,9 @@ export interface RenderedRequest {
 const SHOWN_BODY_BYTES = 64 * 1024;
 
 /**
- * Puts together the request of an `http` node; `rendered` has the text of each of its templates. What they yield is data: the address is parsed after rendering, parameters are
- * encoded, and a body that is JSON is rendered string by string, so that no value can end the string it stands in.
+ * Builds the request of an `http` node; `rendered` has the text of each of its templates. These texts are data: the
+ * address is parsed after rendering, parameters are encoded, and a JSON body is rendered string by string, so that no
+ * value can end the string around it.
  */
 export function renderRequest(
   config: HttpConfig,
@@ -51,7 +52,7 @@ export function outgoing({ method, url, headers, body }: RenderedRequest): Guard
   return body === undefined ? request : { ...request, body: typeof body === "string" ? body : JSON.stringify(body) };
 }
 
-/** The request as people may read it. */
+/** The request in a form for people. */
 export function requestPreview({ method, url, headers, body }: RenderedRequest): Json {
   const masked = Object.entries(headers).map(([name, value]) => [
     name,
@@ -87,7 +88,7 @@ function contentType(body: Json): string {
   return typeof body === "string" ? "text/plain; charset=utf-8" : "application/json";
 }
 
-/** Adds parameters without touching the address's own: services sign them as they are written. */
+/** Adds parameters and leaves the address's own unchanged, because services sign them as they are written. */
 export function withQuery(url: string, query: string): string {
   if (query === "") return url;
   const [, address = "", fragment = ""] = /^([^#]*)(#.*)?$/s.exec(url) ?? [];

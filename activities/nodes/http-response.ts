@@ -22,8 +22,8 @@ export function contentType(header: string | undefined): { mime: string; charset
 }
 
 /**
- * The body as a flow sees it: parsed where it is JSON (as text where it only claims to be, or where strings in it cannot be
- * stored: then its escapes are kept), text by its charset, anything else as `{encoding: "base64", content_type, size,
+ * The body as a flow sees it: JSON is parsed (it stays text, with its escapes, if it is not valid or has strings that
+ * cannot be stored), text is decoded by its charset, anything else is `{encoding: "base64", content_type, size,
  * data}`. Integers beyond 2^53 become text. Throws NodeFailure for JSON nested too deep.
  */
 export function readableBody(response: GuardedResponse): Json {
@@ -54,7 +54,7 @@ export function readableHeaders(response: GuardedResponse): Record<string, strin
   );
 }
 
-/** The failure of an answer whose status was not the expected one; `secrets` are masked in what it quotes. */
+/** The failure for an unexpected status; `secrets` are masked in its quotation. */
 export function statusFailure(response: GuardedResponse, secrets: readonly string[] = []): NodeFailure {
   const { status } = response;
   const { mime, charset } = contentType(response.headers["content-type"]);
@@ -72,7 +72,10 @@ export function statusFailure(response: GuardedResponse, secrets: readonly strin
   });
 }
 
-/** The failure of a request that brought no answer. What is no error of the guarded fetch (a cancellation) stays what it is. */
+/**
+ * The failure of a request without an answer. Errors that are not the guarded fetch's (a cancellation) stay as they
+ * are.
+ */
 export function fetchFailure(error: unknown): unknown {
   if (error instanceof FetchRefused)
     return new NodeFailure("http_refused", error.message, { upstream: error.redirected, cause: error });
@@ -83,7 +86,7 @@ export function fetchFailure(error: unknown): unknown {
   return new NodeFailure("http_failed", error.message, { upstream: true, retryable: error.retryable, cause: error });
 }
 
-/** Text as the record of a run can hold it: Postgres takes neither U+0000 nor half of a surrogate pair. */
+/** Text that the record of a run can hold: Postgres takes neither U+0000 nor half of a surrogate pair. */
 export function storable(text: string): string {
   return text.replace(/\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
 }
@@ -103,7 +106,7 @@ function isText(mime: string): boolean {
   return /^text\/|[/+](?:json|xml|yaml|x-yaml|javascript|x-www-form-urlencoded|x-ndjson|graphql|csv|toml)$/.test(mime);
 }
 
-/** The text, or undefined where the body is none. Without a type, what is valid UTF-8 is text. */
+/** The text, or undefined if the body is not text. Without a declared type, valid UTF-8 is text. */
 function decode(bytes: Buffer, mime: string, charset: string | undefined): string | undefined {
   if (isText(mime) || charset !== undefined) {
     const named = charset ?? (mime === "text/html" ? charsetOfPage(bytes) : null);
@@ -118,7 +121,10 @@ function decode(bytes: Buffer, mime: string, charset: string | undefined): strin
   }
 }
 
-/** Refuses what is nested too deep, and removes members called `__proto__`, in place: the value is fresh from the parser. */
+/**
+ * Refuses values nested too deep, and removes members called `__proto__`, in place: the value is fresh from the
+ * parser.
+ */
 function requireFlat(value: Json, depth: number): void {
   if (typeof value !== "object" || value === null) return;
   if (depth >= MAX_JSON_DEPTH) {

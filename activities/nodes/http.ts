@@ -10,17 +10,17 @@ import { fetchFailure, readableBody, readableHeaders, statusFailure } from "./ht
 export interface HttpDeps {
   readonly evaluation: Evaluation;
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** Of Millrace, for the User-Agent. */
+  /** Millrace's own, for the User-Agent. */
   readonly version: string;
 }
 
-/** The node's own time-out arrives by the signal. */
+/** The node's own timeout ends it, through the signal. */
 const DAY_MS = 24 * 60 * 60 * 1000;
 const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 
 /**
- * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow sets
- * that header itself: a service that heeds it does the work once, however often a worker dies.
+ * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow
+ * sets that header itself: a service that honours it does the work once, however often a worker dies.
  */
 export function createHttpExecutor({ evaluation, guardedFetch, version }: HttpDeps): NodeExecutor<HttpConfig> {
   return async ({ org_id, config, scope, idempotency_key, signal }) => {

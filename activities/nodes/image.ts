@@ -5,7 +5,7 @@ import { accountOf } from "./account.ts";
 import type { NodeExecutor } from "./executor.ts";
 import type { LoadMedia } from "./media.ts";
 
-/** An `image` node once it is known what the run gave it. */
+/** An `image` node with the input that the run gave it. */
 export type GivenImage = ImageConfig & { readonly node_id: string; readonly given: string };
 
 export interface ImageDeps {
@@ -19,7 +19,7 @@ export interface ImageDeps {
   ) => Promise<{ readonly text: string }>;
 }
 
-/** Executes `image` nodes: by a model that sees, or by character recognition here. */
+/** Executes `image` nodes by a vision model, or by character recognition in this process. */
 export function createImageExecutor({ models, load, recognise }: ImageDeps): NodeExecutor<GivenImage> {
   return async (execution) => {
     const { org_id, project_id, config, scope, signal } = execution;

@@ -18,7 +18,7 @@ export interface KnowledgeNodeDeps {
   readonly knowledge: QueryDeps;
 }
 
-/** Searches a knowledge base for an action: as POST .../query, with the texts put together. Throws NodeFailure. */
+/** Searches a knowledge base for an action, like POST .../query, and joins the texts. Throws NodeFailure. */
 export type QueryKnowledge = (
   orgId: string,
   knowledgeBaseId: string,
@@ -33,7 +33,7 @@ export function createKnowledgeQuery(knowledge: QueryDeps): QueryKnowledge {
   };
 }
 
-/** Executes `knowledge` nodes: searches, as POST .../query does. */
+/** Executes `knowledge` nodes: searches like POST .../query. */
 export function createKnowledgeExecutor({ evaluation, knowledge }: KnowledgeNodeDeps): NodeExecutor<KnowledgeConfig> {
   return async ({ org_id, config, scope, signal }) => {
     const templates = knowledgeSpec.expressions(config);
@@ -48,7 +48,7 @@ export function createKnowledgeExecutor({ evaluation, knowledge }: KnowledgeNode
       : answer.results.map((result) => ({ ...result, text: null }));
     const { query: text, query_strategy, filter } = query;
     const asked = { query: text, query_strategy, ...(filter === undefined ? {} : { filter }) };
-    // Results hold JSON only, which their type cannot tell.
+    // Results contain only JSON, which their type cannot express.
     return {
       output: { results, text: textOfResults(answer.results), citations } as unknown as Json,
       citations: citations as unknown as Json[],
@@ -97,7 +97,7 @@ async function ask(
   }
 }
 
-/** What work settles with, or the signal's reason where that comes first. */
+/** The result of the work, or the signal's reason if that comes first. */
 async function settled<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   signal.throwIfAborted();
   let onAbort: (() => void) | undefined;

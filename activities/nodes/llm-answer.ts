@@ -8,7 +8,7 @@ import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { ModelReply } from "../../src/services/models/call-model.ts";
 
-/** What gives an answer back that breaks the schema. */
+/** The messages that return an answer which breaks the schema. */
 export function repairOf(answer: string, fault: string): ChatMessage[] {
   return [
     { role: "assistant", content: answer },
@@ -16,7 +16,10 @@ export function repairOf(answer: string, fault: string): ChatMessage[] {
   ];
 }
 
-/** What a model is asked by a node's settings. Which tool it has to call holds for the first step: else it would never answer. */
+/**
+ * The request to a model by a node's settings. A required tool call is only required in the first step: otherwise the
+ * model could never answer.
+ */
 export function requestOf(config: LlmConfig, messages: readonly ChatMessage[], step = 1): Omit<ChatRequest, "model"> {
   const { temperature, max_tokens, top_p, stop, seed, reasoning_effort, schema, extra_body, tool_choice } = config;
   const isForced = tool_choice !== undefined && tool_choice !== "auto" && tool_choice !== "none";
@@ -27,8 +30,8 @@ export function requestOf(config: LlmConfig, messages: readonly ChatMessage[], s
 }
 
 /**
- * Why a reply is no answer: the model has declined, or said nothing; null where it is one. After results of tools there may
- * be nothing left to say.
+ * Why a reply is no answer: the model has declined, or said nothing; null if it is one. After results of tools there
+ * may be nothing left to say.
  */
 export function missingAnswer(
   { text, tool_calls, finish_reason, model }: Pick<ModelReply, "text" | "tool_calls" | "finish_reason" | "model">,
@@ -50,7 +53,7 @@ export function missingAnswer(
 
 type Read = { readonly json: Json } | { readonly fault: string };
 
-/** Reads an answer that is to fit a schema. */
+/** Parses an answer that must fit a schema. */
 export async function readAnswer(evaluation: Evaluation, orgId: string, schema: Json, text: string): Promise<Read> {
   let json: Json;
   try {
@@ -72,7 +75,7 @@ function unfenced(text: string): string {
   return block.slice(3, -3).replace(/^json/, "").trim();
 }
 
-/** A node's value: what the last reply says, and what all of them took. */
+/** A node's value: the content of the last reply, and the usage of all replies. */
 export function outputOf(
   replies: ReadonlyArray<Pick<ModelReply, "usage"> & Partial<ModelReply>>,
   json: Json,

@@ -12,7 +12,7 @@ export interface ImagesDeps {
   readonly load: LoadMedia;
 }
 
-/** Pictures that a model is shown at most. */
+/** Most pictures for one question. */
 const MAX_IMAGES = 20;
 
 /** The pictures that a node's expression names. */
@@ -36,7 +36,7 @@ export async function loadImages(
   return loaded;
 }
 
-/** The conversation with the pictures at the question: the last message, or the one at `at`. */
+/** Adds the pictures to the question: the last message, or the one at `at`. */
 export function withImages(
   messages: readonly ChatMessage[],
   images: readonly ChatImage[],

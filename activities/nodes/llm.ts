@@ -14,7 +14,7 @@ import type { ConversationDeps } from "./open-conversation.ts";
 
 export interface LlmDeps extends AskDeps, ConversationDeps, ImagesDeps {}
 
-/** Executes `llm` nodes. An answer that breaks the node's schema is given back to the model once, with what is wrong. */
+/** Executes `llm` nodes. The model gets an answer that breaks the node's schema back once, with the fault. */
 export function createLlmExecutor({ db, evaluation, models, texts, load }: LlmDeps): NodeExecutor<LlmConfig> {
   return async (execution) => {
     const { org_id, config, path } = execution;

@@ -9,7 +9,7 @@ import type { UploadReader } from "../../src/services/documents/find-upload.ts";
 import type { Database } from "../../src/stores/db.ts";
 import { fetchFailure, statusFailure } from "./http-response.ts";
 
-/** A recording or a picture at hand. */
+/** A loaded recording or picture. */
 export interface Media {
   readonly bytes: Buffer;
   readonly type: string;
@@ -20,14 +20,14 @@ export interface MediaReader extends UploadReader {
   readonly signal: AbortSignal;
 }
 
-/** Loads what an input or an expression names; throws NodeFailure where there is none, or not of that kind. */
+/** Loads what an input or an expression names; throws NodeFailure if it does not exist or is of another kind. */
 export type LoadMedia = (kind: MediaKind, value: string, reader: MediaReader) => Promise<Media>;
 
 export interface MediaDeps {
   readonly db: Database;
   readonly blobs: BlobStore;
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
-  /** Of Millrace, for the User-Agent. */
+  /** Millrace's own, for the User-Agent. */
   readonly version: string;
   readonly maxBytes: number;
 }

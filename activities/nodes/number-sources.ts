@@ -4,7 +4,7 @@ import type { Citation } from "../../src/domain/knowledge/citations.ts";
 import { numberedFrom } from "../../src/domain/knowledge/sources.ts";
 import type { FoundSources } from "../../src/domain/knowledge/sources.ts";
 
-/** What a node sees, with the passages of all searches numbered on from each other: each number is one source. */
+/** A node's scope, with the passages of all searches numbered consecutively: each number is one source. */
 export function numberSources(
   scope: Scope,
   knowledge: readonly string[],
@@ -13,7 +13,7 @@ export function numberSources(
   const nodes: Record<string, Json> = { ...scope.nodes };
   for (const id of knowledge) {
     const value = nodes[id] as unknown as FoundSources | undefined;
-    // What takes the place of a failed search has no passages.
+    // The replacement for a failed search has no passages.
     if (!Array.isArray(value?.citations) || typeof value.text !== "string") continue;
     const numbered = numberedFrom(value, sources.length);
     nodes[id] = { ...value, ...numbered } as unknown as Json;
@@ -22,7 +22,7 @@ export function numberSources(
   return { scope: { ...scope, nodes }, sources };
 }
 
-/** All texts in an answer: its own, or those in its JSON, where numbers in brackets may be lists. */
+/** All texts of an answer: its own, or the ones in its JSON, where lists may look like numbers in brackets. */
 export function textsOf(text: string, json: Json): string {
   return json === null ? text : textsIn(json).join("\n");
 }

@@ -19,18 +19,21 @@ export interface ConversationDeps {
   readonly evaluation: Evaluation;
 }
 
-/** The instructions and sources that a model gets before its first question. */
+/** The model's instructions and sources before its first question. */
 export interface Opening {
   readonly messages: readonly ChatMessage[];
   /** The node's prompt. */
   readonly question: string;
-  /** Digests, with a dot between them, of what the node asks and of what that is rendered from, whatever was said in earlier runs. */
+  /**
+   * Digests of the node's question and of the data it is rendered from, separated by a dot. They leave out what was
+   * said in earlier runs.
+   */
   readonly asked: string;
-  /** Passages of searches, by the numbers under which the model has them. */
+  /** Passages of searches, by the numbers that the model sees. */
   readonly sources: readonly Citation[];
 }
 
-/** Puts together what the model of a node is asked. `path` is the node's. */
+/** Builds the question for a node's model. `path` is the node's. */
 export async function openConversation(
   { db, evaluation }: ConversationDeps,
   execution: NodeExecution<LlmConfig>,
@@ -44,16 +47,19 @@ export async function openConversation(
   const earlier = turns === undefined ? [] : await recall(db, placeOf(execution, path), turns);
   const messages = conversation(config, rendered, earlier);
   const cited = sources.length === 0 ? messages : withSystemText(messages, CITE_SOURCES);
-  // What is rendered may have the time in it, and what it is rendered from more than it says.
+  // Both are compared: the rendered text may contain the time, and its data more than it shows.
   const asked = [rendered, [templates, scope]].map((what) => digestOf(what, execution.run_id)).join(".");
   return { messages: cited, question: rendered[0] as string, asked, sources };
 }
 
-/** Of the run itself only its id differs from the one that it resumes. The order of members is the database's. */
+/**
+ * Removes the run's id, the only part of the run that differs from the one it resumes. Sorts the members, whose order
+ * comes from the database.
+ */
 const digestOf = (what: unknown, runId: string): string =>
   createHash("sha256").update(canonicalJson(what).replaceAll(runId, "")).digest("base64url");
 
-/** What the answer rests on. A node that was given no sources says nothing of them. */
+/** The sources of the answer. A node without sources has none. */
 export function citationsIn(text: string, json: Json, sources: readonly Citation[]): readonly Citation[] {
   return sources.length === 0 ? [] : citedIn(textsOf(text, json), sources);
 }
@@ -69,7 +75,7 @@ export async function closeConversation(
   if (execution.config.memory !== undefined) await remember(db, placeOf(execution, path), question, answer);
 }
 
-/** Messages whose first tells the model something more. */
+/** Adds a text to the system message at the start. */
 export function withSystemText(messages: readonly ChatMessage[], text: string): ChatMessage[] {
   const [first, ...others] = messages;
   if (first?.role !== "system") return [{ role: "system", content: text }, ...messages];

@@ -1,6 +1,6 @@
 import type { Json } from "../../src/domain/json.ts";
 
-/** A value with what its templates have rendered to in their places. */
+/** A value with its templates replaced by their rendered texts. */
 export function renderInside(value: Json, rendered: ReadonlyMap<string, string>): Json {
   if (typeof value === "string") return rendered.get(value) ?? value;
   if (Array.isArray(value)) return value.map((each: Json) => renderInside(each, rendered));

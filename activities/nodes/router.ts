@@ -8,7 +8,7 @@ import type { LlmDeps } from "./llm.ts";
 
 const NONE = "else";
 
-/** Executes `router` nodes. An answer that names none of the routes is `else`. */
+/** Executes `router` nodes. An answer that names no route means `else`. */
 export function createRouterExecutor({
   evaluation,
   models,

@@ -8,12 +8,15 @@ import { redactUrl } from "../../src/platform/logging/redaction.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { contentType, fetchFailure, statusFailure, storable } from "./http-response.ts";
 
-/** A `url` node once it is known which address the run gave it. */
+/** A `url` node with the address that the run gave it. */
 export interface ResolvedUrlConfig {
   readonly url: string;
 }
 
-/** Reads HTML, PDF and Office files: hostile enough to be done in a child process with limits. Throws what should fail the node. */
+/**
+ * Reads HTML, PDF and Office files, in a child process with limits because they may be hostile. Throws errors that
+ * fail the node.
+ */
 export type ParseDocument = (
   bytes: Uint8Array,
   mime: string,
@@ -23,7 +26,7 @@ export type ParseDocument = (
 export interface UrlDeps {
   readonly guardedFetch: Pick<GuardedFetch, "fetch">;
   readonly parseDocument: ParseDocument;
-  /** Of Millrace, for the User-Agent. */
+  /** Millrace's own, for the User-Agent. */
   readonly version: string;
 }
 
@@ -33,13 +36,13 @@ const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9,
 const IN_CHILD: ReadonlySet<string> = new Set(["text/html", "application/pdf", DOCX, XLSX, PPTX]);
 const AS_IS: ReadonlySet<string> = new Set(["text/plain", "text/markdown", "text/csv", "application/json"]);
 
-/** Executes `url` nodes: loads a page or file and answers its text. */
+/** Executes `url` nodes: loads a page or file and returns its text. */
 export function createUrlExecutor(deps: UrlDeps): NodeExecutor<ResolvedUrlConfig> {
   return async ({ config, org_id, signal }) => {
     const response = await load(deps, config.url, signal);
     const declared = response.headers["content-type"] ?? null;
     const charset = contentType(response.headers["content-type"]).charset ?? null;
-    // The name in an address says little (page.php, /download), so content and declared type decide.
+    // The name in an address says little (page.php, /download), so the content and the declared type decide.
     const mime = response.body.length === 0 ? "text/plain" : detectMime(null, declared, response.body);
     const { text, title = null } = await read(deps, response.body, mime, { org_id, charset, signal });
     const output: Json = {

@@ -3,22 +3,22 @@ import type { Action } from "../../src/domain/providers/action.ts";
 import type { ActionAnswer } from "../../src/domain/providers/action-run.ts";
 import type { ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
 
-/** One execution of an action: its inputs fit its schema, its connection is there. */
+/** One execution of an action. Its inputs fit the schema, and its connection exists. */
 export interface ActionCall {
   readonly org_id: string;
   readonly action: Action;
   readonly inputs: JsonObject;
   readonly connection: ResolvedConnection | null;
-  /** Only say what would be done. */
+  /** Only report what would be done. */
   readonly dry_run: boolean;
-  /** A UUID and more: the same whenever the same call is tried. */
+  /** A UUID and a suffix: the same in each attempt of a call. */
   readonly idempotency_key: string;
   readonly signal: AbortSignal;
-  /** To be awaited right before anything is done that must not be done twice. Throws where it may have been done before. */
+  /** Await it right before an effect that must not happen twice. Throws if the effect may have happened before. */
   begin(): Promise<void>;
 }
 
-/** The id of the run, or of the single action run, that makes a call: its idempotency key begins with it. */
+/** The id of the run or action run that makes a call: its idempotency key begins with it. */
 export function callerOf({ idempotency_key }: Pick<ActionCall, "idempotency_key">): string {
   return idempotency_key.slice(0, 36);
 }

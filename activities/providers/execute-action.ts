@@ -18,9 +18,9 @@ export interface ActionDeps {
   readonly db: Database;
   readonly connections: ConnectionResolver;
   readonly checkInputs: CheckInputs;
-  /** Of actions that are one HTTP request. */
+  /** For actions that are one HTTP request. */
   readonly http: ActionExecutor;
-  /** Of the actions that are not, by the id of their provider, or its source where it is imported. */
+  /** For all other actions, by their provider's id, or by its source if it is imported. */
   readonly executors: Readonly<Record<string, ActionExecutor>>;
 }
 
@@ -89,7 +89,7 @@ async function resolve(
   throw new NodeFailure("connection_of_another_provider", message);
 }
 
-/** Whether the service certainly did nothing: it was not reached, or refused the call as such. */
+/** Whether the service certainly did nothing: it was not reached, or it refused the call itself. */
 function hadNoEffect(thrown: unknown): boolean {
   if (thrown instanceof ActionRefused) return thrown.by === "inputs";
   if (thrown instanceof ActionFailed) return thrown.effect === "none";
@@ -99,7 +99,7 @@ function hadNoEffect(thrown: unknown): boolean {
   return thrown.code === "dns_failed" || thrown.code === "tls_failed" || code === "ECONNREFUSED";
 }
 
-/** Whether nobody can know what the service did. */
+/** Whether it is unknown what the service did. */
 function isUnclear(thrown: unknown, signal: AbortSignal): boolean {
   if (signal.aborted) return signal.reason instanceof NodeFailure;
   if (thrown instanceof ActionFailed) return thrown.effect === "unknown";
@@ -121,7 +121,7 @@ function toFailure(thrown: unknown): unknown {
     : new NodeFailure("action_refused", thrown.message, { upstream: true });
 }
 
-/** The failure as it may leave: without secrets, and retryable only where that does no harm. */
+/** The failure for others to see: without secrets, and retryable only if a retry is harmless. */
 function presentable(failure: NodeFailure, connection: ResolvedConnection | null, harmless: boolean): NodeFailure {
   const { code, upstream, retry_after_ms, upstream_status } = failure;
   const message = createMaskValues(connection?.secrets ?? [])(failure.message, true);

@@ -13,7 +13,7 @@ import { readableBody, readableHeaders, statusFailure } from "../nodes/http-resp
 import type { ActionExecutor } from "./action-call.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** How long an action may take is its own setting, and arrives by the signal. */
+/** The action's own timeout ends it, through the signal. */
 const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 const NOBODY: Authorization = { headers: {}, query: {} };
 
@@ -73,13 +73,13 @@ export function createHttpAction(deps: {
   };
 }
 
-/** Cookies that are parameters stand beside one that authenticates. */
+/** Cookies for parameters are added to an authenticating one. */
 function cookies(own: Readonly<Record<string, string>>, { headers }: Authorization): Record<string, string> {
   const both = [own["cookie"], headers["cookie"]].filter((each) => each !== undefined);
   return both.length < 2 ? {} : { cookie: both.join("; ") };
 }
 
-/** A parameter that is a dot or two would lead out of the place that the action is for. */
+/** A parameter of one or two dots would lead out of the action's path. */
 function requirePlainPath(url: string): void {
   const path = url.replace(/[?#].*$/s, "").replace(/^[a-z]+:\/\/[^/]*/i, "");
   const leadsOut = path.split(/[/\\]|%2f|%5c/i).some((part) => /^(?:\.|%2e){1,2}$/i.test(part));
@@ -119,7 +119,7 @@ function encoded(body: RequestBody): EncodedBody {
   };
 }
 
-/** As the HTML standard writes names in multipart bodies. */
+/** Quotes names in multipart bodies as the HTML standard does. */
 function quoted(name: string): string {
   return name.replaceAll("\r", "%0D").replaceAll("\n", "%0A").replaceAll('"', "%22");
 }

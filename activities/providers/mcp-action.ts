@@ -19,7 +19,7 @@ import { callerOf } from "./action-call.ts";
 import type { ActionCall, ActionExecutor } from "./action-call.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** How long an action may take is its own setting, and arrives by the signal. */
+/** The action's own timeout ends it, through the signal. */
 const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 
 /** Carries out actions that are tools of MCP servers. */
@@ -33,13 +33,13 @@ export function createMcpAction({
   return async (call) => {
     const { org_id, action, inputs, connection, dry_run, signal, begin } = call;
     if (action.tool === undefined) throw new Error(`${action.action_id} is not a tool`);
-    // A credential goes to the server that it was stored for, whatever the provider says by now.
+    // A credential only goes to the server that it was stored for, whatever the provider says by now.
     const url = textOf(connection?.credential ?? {}, "base_url") || action.tool.url;
     const params = { name: action.tool.name, arguments: inputs };
     const rendered = (): Json => renderedRequest(url, params, call);
     if (dry_run) return { outputs: null, rendered_request: rendered() };
     const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
-    // The server may be our own, and the tool the flow that calls it.
+    // The server may be ours, and the tool the calling flow itself.
     const _meta = { [DEPTH]: await depthOfRun(db, org_id, callerOf(call)) };
     const result = await mcp.callTool(server, { ...params, _meta }, { begin, onProgress: tellProgress });
     const text = textsOf(result);
@@ -68,7 +68,7 @@ function renderedRequest(url: string, params: JsonObject, { connection }: Action
   return requestPreview(maskJson(plain, createMaskValues(connection?.secrets ?? [])) as unknown as typeof plain);
 }
 
-/** Only numbers: what a server says in words may be anything. */
+/** Only numbers, because a server's text may contain anything. */
 function tellProgress({ progress, total }: ToolProgress): void {
   beat(Context.current(), { progress, total: total ?? null });
 }

@@ -20,7 +20,7 @@ export interface MillraceDeps extends CreateRunDeps {
   readonly maxInputBytes: number;
 }
 
-/** Carries out the actions of provider `millrace`: what the organisation could ask of the API itself. */
+/** Carries out the actions of provider `millrace`: requests that the organisation could make to the API itself. */
 export function createMillraceActions(deps: MillraceDeps): ActionExecutor {
   const actions: Readonly<Record<string, (call: ActionCall) => Promise<Json>>> = {
     start_run: (call) => startRun(deps, call),
@@ -41,7 +41,7 @@ export function createMillraceActions(deps: MillraceDeps): ActionExecutor {
 async function startRun(deps: MillraceDeps, call: ActionCall): Promise<Json> {
   const { org_id, inputs, idempotency_key } = call;
   const startedBy = callerOf(call);
-  // Tried again, it is the run that was started before.
+  // A retry returns the run that was started before.
   const run_id = derivedId(startedBy, idempotency_key);
   await admitNested(deps.db, org_id, { startedBy }, run_id, deps.limits.max_nested_runs);
   const flow = await deps.flows.get(org_id, asText(inputs["project_id"]), -1);
@@ -80,7 +80,7 @@ async function runResult({ blobs }: MillraceDeps, run: Awaited<ReturnType<typeof
   };
 }
 
-/** What the API would answer with an error, as the action's. */
+/** Turns the API's errors into the action's. */
 function refused(error: unknown): never {
   if (!(error instanceof Problem)) throw error;
   if (error.status === 429 || error.status >= 500)

@@ -5,7 +5,7 @@ import { redactJson } from "../../src/platform/logging/redaction.ts";
 import type { ResolvedConnection } from "../../src/services/providers/resolve-connection.ts";
 import type { ActionCall } from "./action-call.ts";
 
-/** What a call that is no HTTP request does, as people may read it. */
+/** A call that is not an HTTP request, in a form for people. */
 export function renderedCall(connection: ResolvedConnection, call: JsonObject): Json {
   return redactJson(maskJson(call, createMaskValues(connection.secrets)));
 }

@@ -17,7 +17,7 @@ import type { ActionRunEnd, ActionRunRow } from "../../src/stores/providers/acti
 const MAX_ATTEMPTS = 3;
 const FIRST_WAIT_MS = 500;
 const MAX_WAIT_MS = 10_000;
-/** Longest wait for a database that is gone, to write what was done. */
+/** Longest wait for a database that is down, to record what was done. */
 const INSIST_MS = 600_000;
 
 export interface RunActionDeps {
@@ -26,7 +26,7 @@ export interface RunActionDeps {
   readonly executeAction: ExecuteAction;
 }
 
-/** Carries out a run of an action and writes its end, once. */
+/** Carries out a run of an action and records its end, once. */
 export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
   return async function runAction(input: { org_id: string; action_run_id: string }): Promise<void> {
     const { org_id, action_run_id } = input;
@@ -76,9 +76,12 @@ export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
   }
 }
 
-/** The failure that ends the run of the action. Throws what Temporal is to repeat: a database that is gone, a fault that may pass. */
+/**
+ * The failure that ends the run of the action. Throws what Temporal should retry: an outage of the database, a
+ * transient fault.
+ */
 function ours(reason: unknown, thrown: unknown, temporalAttempt: number): NodeFailure {
-  // What is not known stays so, also where the time was up.
+  // An unknown outcome stays unknown, even after the timeout.
   const known = thrown instanceof NodeFailure && thrown.code === "outcome_unknown" ? thrown : reason;
   if (known instanceof NodeFailure) return known;
   const passes = known instanceof CancelledFailure || isConnectionError(known) || isBlobOutage(known);
@@ -101,7 +104,7 @@ function failed({ code, message, retryable, upstream_status }: NodeFailure): Omi
   return { outputs: null, error, rendered_request: null };
 }
 
-/** Ends a run of an action whose inputs, say, cannot be read. */
+/** Ends a run of an action that cannot be carried out, for example because its inputs cannot be read. */
 export async function failActionRun(
   db: Database,
   orgId: string,

@@ -8,10 +8,10 @@ import { readableBody } from "../nodes/http-response.ts";
 import type { ActionExecutor } from "./action-call.ts";
 import { renderedCall, requireConnection } from "./rendered-call.ts";
 
-/** Longest object that is read: as base64 it still is a value. */
+/** Longest object that is read: it still fits a value as base64. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** How long an action may take is its own setting, and arrives by the signal. */
+/** The action's own timeout ends it, through the signal. */
 const LIMITS = { headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
 
@@ -82,7 +82,7 @@ function contentOf({ body, body_base64, content_type }: JsonObject): Content {
     : { bytes: Buffer.from(JSON.stringify(body)), type: type ?? "application/json" };
 }
 
-/** Reading and writing whole objects may be repeated; a no that passes is tried again. */
+/** Whole objects may be read and written repeatedly, so a transient refusal is retried. */
 function toFailure(error: unknown): unknown {
   if (error instanceof UnusableKey) return new ActionRefused("inputs", `key: ${error.message}`);
   if (!(error instanceof S3Refused)) return error;

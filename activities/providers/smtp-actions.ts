@@ -61,7 +61,7 @@ function draftOf(inputs: JsonObject, key: string): MailDraft {
   if (from === undefined) throw new ActionRefused("inputs", "from: an address is expected");
   if (inputs["text"] === undefined && inputs["html"] === undefined)
     throw new ActionRefused("inputs", "text: a message has text, html or both");
-  // The same whenever the same call is tried: a receiver knows the second one.
+  // The same in each attempt of a call, so that a receiver recognises a repetition.
   const id = createHash("sha256").update(key).digest("hex").slice(0, 32);
   return {
     from,
@@ -81,7 +81,7 @@ function draftOf(inputs: JsonObject, key: string): MailDraft {
   };
 }
 
-/** The inputs fit their schema: each text is one address. */
+/** The schema ensures that each text is one address. */
 function mailboxes(value: Json | undefined): Mailbox[] {
   const texts = value === undefined ? [] : Array.isArray(value) ? value : [value];
   return texts.map((each: Json) => {

@@ -32,7 +32,7 @@ export interface ChildRunDeps {
   readonly limits: RunLimits & { readonly max_input_bytes: number };
 }
 
-/** Inserts the run of a sub-flow: however often its node is tried, by however many workers, there is one. */
+/** Inserts the run of a sub-flow. There is only one, however many workers try its node, and however often. */
 export function createChildRuns({ db, blobs, startInputs, plans, recorder, limits }: ChildRunDeps) {
   const ownLimits = { max_iterations: limits.max_iterations };
   return async function createChildRun(input: CreateChildRunInput): Promise<ChildRunStart> {
@@ -89,7 +89,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     );
     const stored = await startInputs.seal(row);
     const earlier = await db.orgTransaction(run.org_id, async (connection) => {
-      // The worker that tried before may be alive after all.
+      // The worker of the earlier attempt may be alive after all.
       await lockRun(connection, run.run_id);
       const found = await findChildRun(connection, run.run_id, end);
       if (!found) await insertRun(connection, stored);
@@ -98,7 +98,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     return earlier ? startInputs.open(earlier) : startInput(row);
   };
 
-  /** A child of a run that goes on from its record does so too; one that has ended is not executed again. */
+  /** The child of a restarted run goes on from its record, too; an ended one is not executed again. */
   async function goOn(child: RunRow, depth: number): Promise<ChildRunStart> {
     const { plan } = await plans.get(child);
     const { run_id, state, outputs, error } = child;
@@ -109,7 +109,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
     return { ...(await restartInput({ db, blobs, limits: ownLimits }, child, plan)), depth };
   }
 
-  /** The child that the resumed run had at this place: models with tools go on with what they were answered in it. */
+  /** The earlier run's child at this place, whose models with tools go on with the answers that they had. */
   async function resumedBy({ run, earlier_run, path }: CreateChildRunInput, plan: Plan): Promise<Resumed | null> {
     if (earlier_run === undefined) return null;
     const end = childRunEnd(earlier_run, path);
@@ -118,7 +118,7 @@ export function createChildRuns({ db, blobs, startInputs, plans, recorder, limit
   }
 }
 
-/** Whether a child that is there was under way in a workflow that is lost. */
+/** Whether an existing child was running in a lost workflow. */
 function isRestarted(child: RunRow, run: CreateChildRunInput["run"]): boolean {
   return run.restarted === true && child.state !== "PENDING";
 }

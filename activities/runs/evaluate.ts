@@ -7,7 +7,7 @@ import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { PlanCache } from "../../src/services/projects/plans.ts";
 import { loadScope } from "./values.ts";
 
-/** Evaluates what a workflow does not: where values have to be loaded, or where it may be much work. */
+/** Evaluates expressions that a workflow does not: if values must be loaded, or it may be much work. */
 export function createEvaluate(blobs: BlobStore, plans: PlanCache, evaluation: Evaluation) {
   return async function evaluate({ run, plan_path, part, scope }: EvaluateInput): Promise<EvaluateResult> {
     const plan = await plans.get(run);

@@ -31,15 +31,20 @@ import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 import type { RunTraces } from "../../src/services/runs/run-traces.ts";
 import { loadScope } from "./values.ts";
 
-/** A node that takes longer than this is recorded as running; a shorter one is recorded once, when it has ended (ms). */
+/**
+ * A node that takes longer than this is recorded as running; a shorter one is recorded once, when it has ended (ms).
+ */
 const ANNOUNCE_AFTER_MS = 1000;
-/** The same for a node that carries the reports of others: outputs among them, which streams wait for. */
+/** The same for a node that carries other nodes' reports: outputs are among them, and streams wait for these. */
 const FLUSH_AFTER_MS = 250;
-/** Longest wait for the next attempt that is spent in the activity (ms): a timer of Temporal takes a second at least. */
+/** Longest wait for a retry within the activity (ms): a timer of Temporal takes a second at least. */
 const MAX_WAIT_HERE_MS = 2000;
-/** How long an activity retries in place (ms). Its own time limit is for one attempt. */
+/** How long an activity retries within itself (ms). Its own time limit is for one attempt. */
 const MAX_STAY_MS = 60_000;
-/** Longest wait for a database that is gone, to write what a node has done (ms). The activity's own time limit is longer. */
+/**
+ * Longest wait for a database that is down, to record what a node has done (ms). The activity's own time limit is
+ * longer.
+ */
 const INSIST_MS = 600_000;
 
 export interface ExecuteNodeDeps {
@@ -60,7 +65,7 @@ type AttemptInput = ExecuteInput & {
 
 type AttemptOutcome =
   | { readonly value: StoredValue; readonly failure?: undefined; readonly waitMs?: undefined }
-  /** `waitMs`: when the next attempt is due; null when there is to be none. */
+  /** `waitMs`: when the next attempt is due; null if there is none. */
   | { readonly value?: undefined; readonly failure: NodeFailure; readonly waitMs: number | null };
 
 /**
@@ -139,7 +144,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
         () => {
           announced = true;
         },
-        // The record lags then. The node's end is still written, or the attempt is repeated.
+        // Then the record lags. The node's end is still written, or the attempt is repeated.
         () => undefined,
       );
     }, announceAfterMs);
@@ -225,13 +230,14 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
   }
 }
 
-/** The node for executing its part. The whole node decides what a failure of the part means. */
+/** The node as its part executes it. The whole node decides the consequence of the part's failure. */
 function partOf(node: PlanNode, { part }: ExecuteInput): PlanNode {
   return part === undefined ? node : { ...node, on_error: "fail" };
 }
 
 /**
- * Records a node's outcome. Waits here for an unreachable database: another attempt would repeat the node's effects.
+ * Records a node's outcome. Waits here for an unreachable database, because another attempt would repeat the node's
+ * effects.
  */
 function insist(context: Context, write: () => Promise<void>): Promise<void> {
   return whileDatabaseIsAway(write, { maxMs: INSIST_MS, sleep: (ms) => context.sleep(ms) });

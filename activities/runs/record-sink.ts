@@ -5,8 +5,8 @@ import { whileDatabaseIsAway } from "../../src/stores/patience.ts";
 
 const MAX_WAIT_MS = 5000;
 /**
- * Failures that are not the database's absence, before the last attempt. Where that fails, too, the reconciler takes the end from the
- * workflow's result. Few, since the workflow's step waits for the write.
+ * Failures other than an unreachable database before the last attempt. If that fails, too, the reconciler takes the
+ * end from the workflow's result. Few, since the workflow's step waits for the write.
  */
 const MAX_FAULTS = 3;
 

@@ -13,7 +13,10 @@ import { loadValue, storeReference, storeValue } from "../../src/platform/blobs/
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
 import { storeInputs } from "../../src/services/runs/create-run.ts";
 
-/** Items of a list that leave an activity by value: a slice of 250 of them stays small in the history (characters). */
+/**
+ * Longest total of a list's items that an activity returns by value (characters), so that a slice of 250 stays small
+ * in the history.
+ */
 const ITEM_CHARS = 1024;
 
 /** The scope with every value loaded. */
@@ -46,7 +49,7 @@ export async function takeMember(blobs: BlobStore, { org_id, value, member }: Ta
   return storeValue(blobs, org_id, memberOf(await loadValue(blobs, value), member));
 }
 
-/** Puts values together into one: a list, a list of lists' items, or an object. Throws NodeFailure `value_too_large`. */
+/** Joins values: into a list, a list of lists' items, or an object. Throws NodeFailure `value_too_large`. */
 export async function assemble(
   blobs: BlobStore,
   { org_id, kind, parts, names = [] }: AssembleInput,
@@ -68,7 +71,7 @@ export async function assemble(
   }
 }
 
-/** Outputs that are too long in total. Outputs beyond the sum become references. */
+/** Replaces outputs by references once their sum is too long. */
 export async function storeOutputs(
   blobs: BlobStore,
   { org_id, outputs }: StoreOutputsInput,
@@ -77,7 +80,7 @@ export async function storeOutputs(
   return { ...outputs, ...(await storeInputs(blobs, org_id, Object.fromEntries(inline))) };
 }
 
-/** Some items of a long list, each a value of its own. */
+/** Some items of a long list as separate values. */
 export async function splitItems(
   blobs: BlobStore,
   { org_id, items, from, to }: SplitItemsInput,

@@ -4,10 +4,13 @@ import type { Deliverer } from "../../src/services/webhooks/deliverer.ts";
 import { whileBeating } from "../attempts.ts";
 import type { WebhookActivities } from "../index.ts";
 
-/** After so long (ms) a shard is given back, so that workers that came later get their share. */
+/** Time after which a shard is handed back (ms), so that new workers get their share. */
 const TENURE_MS = 600_000;
 
-/** The activity of a shard: as long as it runs, this process makes the deliveries of the shard. `count`: of all shards. */
+/**
+ * The activity of a shard: while it runs, this process makes the shard's deliveries. `count`: the number of all
+ * shards.
+ */
 export function createWebhookActivities(
   deliverer: Pick<Deliverer, "own" | "leaving">,
   count: number,

@@ -5,7 +5,7 @@ import type { IngestInput } from "../../src/domain/documents/document.ts";
 /** Longest time the reading of one document may take (ms); the parser's own limit is shorter. */
 const INGEST_TIMEOUT_MS = 180_000;
 
-/** Reads an uploaded document: its text, or why there is none, ends up in its row. */
+/** Reads an uploaded document. Its row gets the text, or the reason why there is none. */
 export async function ingestDocument(input: IngestInput): Promise<void> {
   await ownActivities<IngestActivities>(INGEST_TIMEOUT_MS).ingestDocument(input);
 }

@@ -6,18 +6,21 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
  */
 const MAX_WORK_AT_ONCE = 1_000_000;
 const MAX_WORK_IN_ALL = 10_000_000;
-/** Iterations of inline flows that one workflow runs, for the same reason; maps with fewer than the second are not moved. */
+/**
+ * Iterations of inline flows that one workflow runs, for the same reason. Maps with fewer than FEW_ITEMS always run in
+ * it.
+ */
 export const MAX_INLINE_ITEMS = 1000;
 const FEW_ITEMS = 50;
 
-/** The remaining budget of one workflow of a run: iterations of the run, and work in the workflow. */
+/** The remaining budget of one workflow of a run: the run's iterations, and the workflow's own work. */
 export class Budgets {
   readonly #maxIterations: number;
   #iterations: number;
   #inlineItems = 0;
   #workLeft = MAX_WORK_IN_ALL;
 
-  /** `spent` are the iterations that the run has had before this workflow. */
+  /** `spent`: iterations of the run before this workflow. */
   constructor(maxIterations: number, spent: number) {
     this.#maxIterations = maxIterations;
     this.#iterations = spent;
@@ -39,14 +42,14 @@ export class Budgets {
     }
   }
 
-  /** Whether this workflow may run so many more items of inline flows itself. */
+  /** Whether this workflow may run this many more items of inline flows; counts them. */
   takesInline(items: number): boolean {
     if (items > FEW_ITEMS && this.#inlineItems + items > MAX_INLINE_ITEMS) return false;
     this.#inlineItems += items;
     return true;
   }
 
-  /** Whether this workflow may do so much work itself, and if so counts it. */
+  /** Whether this workflow may do this much work itself; if so, counts it. */
   takesWork(work: number): boolean {
     if (work > Math.min(MAX_WORK_AT_ONCE, this.#workLeft)) return false;
     this.#workLeft -= work;

@@ -1,13 +1,13 @@
 import { CancellationScope } from "@temporalio/workflow";
 
-/** How a run is stopped before its end: by a cancellation, or by its time limit. Whichever comes first counts. */
+/** The two ways to stop a run before its end: a cancellation or its time limit. The first one counts. */
 export class Cancellation {
   readonly #parent = CancellationScope.current();
   #scope: CancellationScope | undefined;
   #stopped: "cancelled" | "timed out" | undefined;
   #reason: string | null = null;
 
-  /** The scope of everything that takes time; cancelling it stops the run. Created when first needed. */
+  /** The scope of all asynchronous work; cancelling it stops the run. Created when first needed. */
   get scope(): CancellationScope {
     if (!this.#scope) {
       this.#scope = new CancellationScope({ cancellable: true, parent: this.#parent });
@@ -42,7 +42,7 @@ export class Cancellation {
     return this.#stopped === "timed out";
   }
 
-  /** Why it was cancelled, in the words of whoever did it. */
+  /** The reason for the cancellation, in its author's words. */
   get reason(): string | null {
     return this.#reason;
   }

@@ -9,7 +9,7 @@ import { Pauses } from "./pauses.ts";
 import { RunRecord } from "./record.ts";
 import { Work } from "./work.ts";
 
-/** What the nodes of one workflow of a run share. */
+/** The state that the nodes of one workflow of a run share. */
 export interface RunContext {
   readonly input: RunWorkflowInput;
   readonly identity: RunIdentity;
@@ -51,14 +51,14 @@ export function createRunContext(input: RunWorkflowInput, slice?: SliceOf): RunC
   return { input, identity, record, work, pauses, budgets, clock, cancellation };
 }
 
-/** Stops what runs beside the nodes. Returns the writes that nothing awaits, if any. */
+/** Stops the background work. Returns the writes that nothing awaits, if any. */
 export function closeRunContext({ clock, pauses, record }: RunContext): Promise<unknown> | undefined {
   clock.stop();
   pauses.close();
   return record.close();
 }
 
-/** Notifies another workflow of whether this one only waits for people. One that has ended need not know. */
+/** Tells another workflow whether this one only waits for people. An ended one need not know. */
 function notifyIdle(parentWorkflowId: string): (idle: boolean) => Promise<void> {
   const parent = getExternalWorkflowHandle(parentWorkflowId);
   const { workflowId } = workflowInfo();

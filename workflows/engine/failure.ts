@@ -3,7 +3,7 @@ import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 
-/** Thrown inside the interpreter when a node has failed for good; carries what the run's record will say. */
+/** Thrown inside the interpreter when a node has failed for good; carries the error for the run's record. */
 export class NodeFailed extends Error {
   readonly error: RunError;
   /** The path of the node whose activity has already recorded this failure. */
@@ -17,19 +17,19 @@ export class NodeFailed extends Error {
   }
 }
 
-/** What an activity attaches to a node's own failure. */
+/** The details that an activity attaches to a node's own failure. */
 export interface FailureDetails {
   readonly retryable: boolean;
   readonly upstream: boolean;
   readonly retry_after_ms?: number;
   readonly upstream_status?: number;
-  /** The attempt that failed, where the activity has made several. */
+  /** The failed attempt, if the activity has made several. */
   readonly attempt?: number;
-  /** A failure inside a nested flow or a sub-flow keeps the node it came from. */
+  /** A failure inside a nested flow or a sub-flow keeps the node where it began. */
   readonly origin?: RunError;
 }
 
-/** Turns whatever a node's execution threw into a run error; null for anything that is not a failure of the node. */
+/** Turns an error of a node's execution into a run error; null if it is not the node's failure. */
 export function toRunError(
   error: unknown,
   node: { readonly node_id: string; readonly path: string },
@@ -71,7 +71,7 @@ export function toRunError(
 const statusIn = (upstream_status: number | undefined): Pick<RunError, "upstream_status"> =>
   upstream_status === undefined ? {} : { upstream_status };
 
-/** An error as a value that the nodes after it see. */
+/** An error as a value for the nodes after it. */
 export function errorValue({ code, message, node_id, path, attempt, retryable }: RunError): JsonObject {
   return { code, message, node_id, path, attempt, retryable };
 }

@@ -10,7 +10,7 @@ import type { CheckpointNode } from "../../src/domain/runs/run.ts";
 import type { NodeAddress, StoredScope } from "../../src/domain/runs/run-report.ts";
 import type { RunContext } from "./context.ts";
 
-/** How a node ended, for the nodes after it. */
+/** The end of a node, for the nodes after it. */
 export interface Settled {
   readonly value: StoredValue;
   readonly handles: readonly string[];
@@ -24,7 +24,7 @@ export interface Iteration {
   readonly last?: StoredValue;
 }
 
-/** One flow being walked: the run's own, or one iteration of a map or loop inside it. */
+/** One flow in execution: the run's own, or one iteration of a map or loop inside it. */
 export interface Frame {
   readonly ctx: RunContext;
   readonly plan: Plan;
@@ -53,7 +53,7 @@ export function topFrame(ctx: RunContext, plan: Plan): Frame {
   };
 }
 
-/** The frame of one iteration of `node`, whose nested flow it walks. */
+/** The frame of one iteration of `node`, which executes its nested flow. */
 export function iterationFrame(outer: Frame, node: PlanNode, index: number, iteration: Iteration): Frame {
   if (!node.nested) throw new Error(`node ${node.id} has no flow inside`);
   return {
@@ -80,7 +80,7 @@ export function earlierRunOf(frame: Frame, node: PlanNode): string | undefined {
   return resumes?.nodes.includes(top) === true ? resumes.run_id : undefined;
 }
 
-/** How long a node was under way in an earlier workflow of the run, which is lost (ms). */
+/** How long a node ran in an earlier, lost workflow of the run (ms). */
 export function passedBefore(frame: Frame, node: PlanNode): number {
   const began = frame.ctx.input.restart?.began[address(frame, node).path];
   return began === undefined ? 0 : Math.max(0, Date.now() - Date.parse(began));
@@ -134,7 +134,7 @@ function lookUp(frame: Frame, id: string): StoredValue | undefined {
   return undefined;
 }
 
-/** `item`, `index` and `last`, each of the innermost map or loop that has it. */
+/** `item`, `index` and `last`, each from the innermost map or loop that has it. */
 function innermost(frame: Frame): Iteration {
   let seen: Iteration | undefined;
   for (let at: Frame | null = frame; at; at = at.outer) {
@@ -147,7 +147,7 @@ function innermost(frame: Frame): Iteration {
 
 const redactPaths = new WeakMap<Plan, readonly RedactPath[]>();
 
-/** A message without redacted values, as far as this workflow has the values. */
+/** A message with redacted values removed, as far as this workflow has the values. */
 export function withoutRedacted(frame: Frame, message: string): string {
   let top = frame;
   while (top.outer) top = top.outer;
@@ -171,7 +171,7 @@ function atHand(values: Readonly<Record<string, StoredValue>>): Record<string, J
   );
 }
 
-/** The scope with all values inline; null when some are in the blob store. */
+/** The scope with all values inline; null if some are in the blob store. */
 export function inlineScope(stored: StoredScope, runId: string): Scope | null {
   const nodes = inlineAll(stored.nodes);
   const inputs = inlineAll(stored.inputs);

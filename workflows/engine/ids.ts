@@ -1,9 +1,9 @@
 import { uuid7Of } from "../../src/domain/uuid.ts";
 
 /**
- * The id of something that a node creates: a UUIDv7 with the time of the run's id. It depends on the two names only. A lost
- * workflow task is executed again, with another clock and perhaps in another order, after its local activities have written
- * their rows. Those rows must be found under the same id.
+ * The id of something that a node creates: a UUIDv7 with the time of the run's id. It depends only on the two names. A
+ * lost workflow task is executed again, with another clock and perhaps in another order, after its local activities
+ * have written their rows. Those rows must be found under the same id.
  */
 export function nodeUuid7(runId: string, path: string): string {
   return uuid7Of(runId, hash128(`${runId} ${path}`));

@@ -19,9 +19,9 @@ interface Timed {
 }
 
 /**
- * Walks a frame's flow to its end. Inline nodes settle synchronously; the others run concurrently. With inline nodes only it
- * returns synchronously, otherwise when no node is left. A node that fails for good cancels the others and throws NodeFailed;
- * a cancellation is thrown as such.
+ * Executes a frame's flow to its end. Inline nodes settle synchronously; the others run concurrently. With only inline
+ * nodes it returns synchronously, otherwise when no node is left. A node that fails for good cancels the others and
+ * throws NodeFailed; a cancellation is thrown as such.
  */
 export function runFrame(frame: Frame): Promise<void> | undefined {
   const timed = walk(frame);
@@ -29,7 +29,7 @@ export function runFrame(frame: Frame): Promise<void> | undefined {
   return first.done ? undefined : runTimed(frame, first.value, timed);
 }
 
-/** Settles the reachable inline nodes, and yields the other reachable nodes. Throws where one fails for good. */
+/** Settles the reachable inline nodes, and yields the other reachable nodes. Throws if one fails for good. */
 function* walk(frame: Frame): Generator<Timed, void> {
   for (let ready = frame.walk.takeReady(); ready.length > 0; ready = frame.walk.takeReady()) {
     for (const node of ready) {
@@ -120,7 +120,9 @@ function begin(frame: Frame, node: PlanNode, startedAt: string): Settled | undef
   }
 }
 
-/** Executes an inline node; undefined when a value is in the blob store, the work is too much, or the result is too long. */
+/**
+ * Executes an inline node; undefined if a value is in the blob store, the work is too much, or the result is too long.
+ */
 function inline(frame: Frame, node: PlanNode): Evaluated | "skip" | undefined {
   const needsScope = node.skip_if !== undefined || !isPassThrough(node);
   const scope = needsScope ? inlineScope(storedScope(frame, node), frame.ctx.input.run_id) : undefined;
@@ -180,7 +182,7 @@ async function execute(frame: Frame, node: PlanNode, startedAt: string): Promise
 interface Seen {
   readonly startedAt: string | null;
   attempts: number;
-  /** Whether its start is in a report already. */
+  /** Whether a report already has its start. */
   announced: boolean;
 }
 
@@ -196,7 +198,7 @@ function skipped(frame: Frame, node: PlanNode): Settled {
   return { value: { v: null }, handles: [], state: "SKIPPED" };
 }
 
-/** What a failure means for the flow: its end, a default value, or the error branch. */
+/** The consequence of a failure for the flow: its end, a default value, or the error branch. */
 function failed(frame: Frame, node: PlanNode, seen: Seen, thrown: unknown): Settled {
   const attempt = seen.attempts;
   const { path } = address(frame, node);

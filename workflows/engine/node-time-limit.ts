@@ -2,7 +2,7 @@ import { CancellationScope, isCancellation } from "@temporalio/workflow";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { PlanNode } from "../../src/domain/flow/plan/types.ts";
 
-/** Kinds that the workflow itself runs for as long as they take; an activity watches its own time. */
+/** Kinds that the workflow itself waits for; an activity watches its own time. */
 const TIMED: ReadonlySet<string> = new Set(["delay", "map", "loop", "subflow"]);
 
 /** Runs a node within its `timeout_ms`, if it has one. After that its pending work is cancelled, and it fails with `node_timeout`. */
@@ -15,7 +15,7 @@ async function within<T>(timeout_ms: number, work: () => Promise<T>): Promise<T>
   try {
     return await CancellationScope.withTimeout(timeout_ms, work);
   } catch (error) {
-    // Cancelled, and not from outside: its time was up.
+    // Cancelled, but not from outside, so its time was up.
     if (!isCancellation(error) || CancellationScope.current().consideredCancelled) throw error;
     throw new NodeFailure("node_timeout", `The node did not end within its time-out of ${timeout_ms} ms.`);
   }

@@ -15,11 +15,14 @@ export interface PausesDeps {
   readonly writesState: boolean;
   /** Whether the run is cancelled instead of being paused. */
   readonly unattended: boolean;
-  /** Notifies the workflow that waits for this one of whether people are all that is waited for here. */
+  /** Tells the parent workflow whether this one only waits for people. */
   readonly notifyParent: ((idle: boolean) => Promise<void>) | undefined;
 }
 
-/** The pauses of one workflow of a run: opens them, waits for answers, and says when only people are waited for. */
+/**
+ * The pauses of one workflow of a run: opens them, waits for answers, and reports when the workflow only waits for
+ * people.
+ */
 export class Pauses {
   readonly #deps: PausesDeps;
   readonly #waiting = new Map<string, (resolution: PauseResolution) => void>();
@@ -27,7 +30,7 @@ export class Pauses {
   #ended = 0;
   #watching = false;
   #closed = false;
-  /** At which count of changes PAUSED was written, and reported to the parent; undefined since the run has gone on. */
+  /** The count of changes at which PAUSED was written or reported to the parent; undefined once the run has gone on. */
   #pausedAt: number | undefined;
   #reportedAt: number | undefined;
 
@@ -35,12 +38,12 @@ export class Pauses {
     this.#deps = deps;
   }
 
-  /** Ids of the pauses that wait for an answer. */
+  /** Ids of the pauses without an answer. */
   get open(): string[] {
     return [...this.#waiting.keys()];
   }
 
-  /** Opens a pause and waits for its answer; null when `expiresInMs` was over first. */
+  /** Opens a pause and waits for its answer; null if `expiresInMs` ended first. */
   async wait(opening: PauseOpening, expiresInMs: number | null): Promise<PauseResolution | null> {
     const { pause_id } = opening;
     this.#deps.clock.start();
@@ -63,12 +66,12 @@ export class Pauses {
     }
   }
 
-  /** Takes an answer; a second one for the same pause, or one for a pause that is gone, changes nothing. */
+  /** Takes an answer. A second answer, or one for a pause that is gone, changes nothing. */
   answer(pauseId: string, resolution: PauseResolution): void {
     this.#waiting.get(pauseId)?.(resolution);
   }
 
-  /** Says from now on when only people are waited for: here, or in a child workflow. */
+  /** From now on, reports when this workflow or a child only waits for people. */
   watch(): void {
     if (this.#watching) return;
     this.#watching = true;
@@ -79,7 +82,7 @@ export class Pauses {
     this.#closed = true;
   }
 
-  /** Writes that the run has gone on, where the record still says PAUSED: a run does not complete out of a pause. */
+  /** Records that the run has gone on if the record still says PAUSED: a paused run cannot complete. */
   writeResumed(): Promise<unknown> | undefined {
     if (this.#pausedAt === undefined) return undefined;
     this.#pausedAt = undefined;
@@ -109,7 +112,8 @@ export class Pauses {
         });
         for (const { written } of openings) written();
       }
-      // An answer has written it already; what else ends a pause has not: a time limit, or the end of a sub-flow's run.
+      // An answer has recorded this already. Other ends of a pause have not: a time limit, or the end of a sub-flow's
+      // run.
       if (!idle) await this.writeResumed();
       // The child's result reports the end to its parent.
       if (this.#closed) return;
@@ -120,13 +124,13 @@ export class Pauses {
     }
   }
 
-  /** Whether people are waited for and nothing else. */
+  /** Whether the workflow only waits for people. */
   get #idle(): boolean {
     const { work } = this.#deps;
     return work.pending === 0 && (this.#waiting.size > 0 || work.anyChildIdle);
   }
 
-  /** A count that grows with everything that begins and with every pause that ends. */
+  /** A count that grows with every start of work and every end of a pause. */
   get #changes(): number {
     return this.#deps.work.changes + this.#ended;
   }

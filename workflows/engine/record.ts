@@ -7,16 +7,19 @@ import { whenStepEnds } from "./step-end.ts";
 import type { Cancellation } from "./cancellation.ts";
 import type { Work } from "./work.ts";
 
-/** Reports in the input of an activity stay in the history: beyond this (characters) they are written on their own. */
+/** The input of an activity stays in the history, so longer reports (characters) are written alone. */
 const MAX_CARRIED_CHARS = 16 * 1024;
-/** Reports gathered before a long map writes them, so that its progress can be read. */
+/** Reports that a long map gathers before it writes them, so that its progress can be read. */
 const MAX_GATHERED = 200;
-/** Reports that nothing carries along within this time (ms) are written on their own: outputs are among them. */
+/** Reports that no activity has carried within this time (ms) are written alone, because outputs are among them. */
 const FLUSH_AFTER_MS = 250;
 
 type ReportedState = Omit<RunReport, "run" | "progress" | "nodes">;
 
-/** What is to be written of a run: reports of nodes are gathered, and written together or along with something else. */
+/**
+ * The unwritten part of a run's record: it gathers reports of nodes and writes them together, or along with something
+ * else.
+ */
 export class RunRecord {
   readonly identity: RunIdentity;
   readonly #work: Work;
@@ -24,7 +27,7 @@ export class RunRecord {
   readonly #progress: { -readonly [Key in keyof Progress]: Progress[Key] };
   #settled = 0;
   #reports: NodeReport[] = [];
-  /** When each report was made: how many there were by then. */
+  /** The order of the reports: how many there were before each. */
   readonly #order = new WeakMap<NodeReport, number>();
   #noted = 0;
   #watching = false;
@@ -74,7 +77,10 @@ export class RunRecord {
     this.#reports.push(report);
   }
 
-  /** From now on writes reports that no activity carries, when only long work is left: a request, or a delay of days. */
+  /**
+   * From now on, when only long work is left (a request, or a delay of days), writes the reports that no activity
+   * carries.
+   */
   writeWhileWaiting(): void {
     if (this.#watching) return;
     this.#watching = true;
@@ -87,9 +93,9 @@ export class RunRecord {
   }
 
   /**
-   * Gives the gathered reports to an activity, which writes them along with its own; written here and now when they are
-   * many. They come back when it fails: it may never have started (cancelled in the step that scheduled it), and writing a
-   * report twice changes nothing.
+   * Gives the gathered reports to an activity, which writes them with its own; many reports are written here instead.
+   * If the activity fails they come back: it may never have started (cancelled in the step that scheduled it), and
+   * writing a report twice changes nothing.
    */
   async carry<T>(activity: (reports: NodeReport[]) => Promise<T>): Promise<T> {
     if (this.#reports.length > MAX_GATHERED || JSON.stringify(this.#reports).length > MAX_CARRIED_CHARS)
@@ -98,7 +104,7 @@ export class RunRecord {
     try {
       return await activity(carried);
     } catch (error) {
-      // Activities fail in any order; of two reports of a node the later one counts.
+      // Activities fail in any order; the later of two reports of a node counts.
       this.#reports.push(...carried);
       this.#reports.sort((one, other) => (this.#order.get(one) ?? 0) - (this.#order.get(other) ?? 0));
       throw error;
@@ -106,8 +112,8 @@ export class RunRecord {
   }
 
   /**
-   * Called between items: many reports are written. The items go on meanwhile, but not beyond as many again: what a step of
-   * the workflow does is bounded by that.
+   * Called between items: writes reports once there are many. Items continue meanwhile, but only until there are as
+   * many again, which bounds the work of one workflow step.
    */
   async flushIfMany(): Promise<void> {
     while (this.#reports.length >= MAX_GATHERED) {
@@ -123,12 +129,12 @@ export class RunRecord {
     }
   }
 
-  /** Writes what has been gathered, as a part of what a node does. */
+  /** Writes the gathered reports as part of a node's work. */
   flush(): Promise<unknown> {
     return this.#work.whileLocalActivityRuns(() => this.write());
   }
 
-  /** Writes what has been gathered, and `more`, into the run's record; resolves with the state the run is in then. */
+  /** Writes the gathered reports and `more` into the run's record; resolves with the run's state after that. */
   async write(more: ReportedState = {}): Promise<RunState> {
     const report = this.#takeReport(more);
     const writing = CancellationScope.nonCancellable(() => local.recordReport(report));
@@ -165,7 +171,8 @@ export class RunRecord {
 
   async #flushWhileWaiting(): Promise<void> {
     for (;;) {
-      // The write after a local activity may take the reports along. Replay agrees, where local activities end at once.
+      // A local activity's next write may carry the reports. Replay gives the same result, although local activities
+      // end at once in it.
       await whenStepEnds(() => this.#reports.length > 0 && this.#work.localActivities === 0 && !this.#stopped);
       await this.#later(FLUSH_AFTER_MS);
       if (this.#stopped) return;

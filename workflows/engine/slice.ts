@@ -7,18 +7,18 @@ export type SliceWork =
   | { readonly kind: "map"; readonly items: StoredValue; readonly from: number; readonly to: number }
   | { readonly kind: "loop"; readonly last: StoredValue; readonly from: number; readonly to: number };
 
-/** What the workflow of a slice takes: some iterations of a map or loop that is too long for one workflow's history. */
+/** The input of a slice's workflow: some iterations of a map or loop that is too long for one workflow's history. */
 export interface SliceInput extends NodeAddress {
   readonly input: Omit<RunWorkflowInput, "plan" | "reuse">;
   readonly identity: RunIdentity;
   readonly parent_workflow_id: string;
-  /** The values around it that the nested flow can read. */
+  /** The outer values that the nested flow can read. */
   readonly scope: StoredScope;
   readonly iterations_before: number;
   readonly work: SliceWork;
 }
 
-/** What the workflow of a slice yields. */
+/** The result of a slice's workflow. */
 export interface SliceOutcome {
   /** A map's list of results; a loop's last value. */
   readonly value: StoredValue;
@@ -30,7 +30,7 @@ export interface SliceOutcome {
 
 /** Where a loop stands. */
 export interface LoopState {
-  /** The round that comes next, from 0. */
+  /** The next round, from 0. */
   readonly index: number;
   readonly last: StoredValue;
   /** Whether `while` was false. */

@@ -1,9 +1,9 @@
 import { condition } from "@temporalio/workflow";
 
 interface StepEnd {
-  /** The conditions that are asked at the end of a step. */
+  /** The conditions checked at the end of a step. */
   readonly waiting: Set<() => boolean>;
-  /** Results of local activities that have not been delivered, in the order of their arrival. */
+  /** Undelivered results of local activities, in the order of their arrival. */
   readonly results: object[];
 }
 
@@ -32,9 +32,9 @@ export async function whenStepEnds(holds: () => boolean): Promise<void> {
 }
 
 /**
- * Delivers the result of a local activity after everything that follows from the results before it has been done. At first
- * these results arrive one by one; on replay several arrive in one step. Without this order their
- * consequences would interleave on replay, and commands would come in another order.
+ * Delivers the result of a local activity after all consequences of earlier results. In the first execution results
+ * arrive one by one; on replay several arrive in one step. Without this order their consequences would interleave on
+ * replay, and commands would come in another order.
  */
 export async function inOrder<T>(activity: Promise<T>): Promise<T> {
   const { waiting, results } = stepEndOfWorkflow();

@@ -12,13 +12,13 @@ import { local } from "../activities.ts";
 import { address, inlineScope, storedScope } from "./frame.ts";
 import type { Frame } from "./frame.ts";
 
-/** A value and, where the kind chooses, the live handles. */
+/** A value with the live handles, if the kind chooses them. */
 export interface Evaluated {
   readonly value: StoredValue;
   readonly handles?: readonly string[];
 }
 
-/** What the flow yields: the value of each output node; null where its branch was not taken. */
+/** The result of the flow: the value of each output node; null if its branch was not taken. */
 export function outputsOf(frame: Frame): Record<string, StoredValue> {
   const outputs: Record<string, StoredValue> = {};
   for (const node of frame.plan.nodes) {
@@ -27,7 +27,7 @@ export function outputsOf(frame: Frame): Record<string, StoredValue> {
   return outputs;
 }
 
-/** The outputs so far, of a flow that has not completed. */
+/** The outputs so far of a flow that has not completed. */
 export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
   return Object.fromEntries(
     Object.entries(outputsOf(frame)).filter(([id]) => frame.values.get(id)?.state === "COMPLETED"),
@@ -35,8 +35,8 @@ export function outputsSoFar(frame: Frame): Record<string, StoredValue> {
 }
 
 /**
- * Evaluates a part of a node's configuration in the workflow itself; undefined when machines may disagree about it, or when
- * it may be too much work for a workflow. Temporal considers a step that takes seconds dead and repeats it, and the SDK ends
+ * Evaluates a part of a node's configuration in the workflow itself. Undefined if machines may differ in the result,
+ * or if it may be too much work: Temporal considers a step that takes seconds dead and repeats it, and the SDK ends
  * its process.
  */
 export function evaluateHere(frame: Frame, node: PlanNode, part: NodePart, scope: Scope): NodeResult | undefined {
@@ -62,7 +62,10 @@ function charsOf({ nodes, inputs, run, item, last }: Scope): number {
   return chars;
 }
 
-/** Evaluates a part of a node's configuration: here, when its values are inline and the work is little; otherwise in an activity. */
+/**
+ * Evaluates a part of a node's configuration: here if its values are inline and the work is little, otherwise in an
+ * activity.
+ */
 export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Promise<Evaluated> {
   const stored = storedScope(frame, node);
   const scope = inlineScope(stored, frame.ctx.input.run_id);
@@ -76,7 +79,7 @@ export async function evaluate(frame: Frame, node: PlanNode, part: NodePart): Pr
   );
 }
 
-/** The value itself, or, when it is long, a reference to it. */
+/** The value itself, or a reference if it is long. */
 async function fit(frame: Frame, result: NodeResult): Promise<Evaluated> {
   const handles = result.handles ? { handles: result.handles } : {};
   if (jsonLength(result.output) <= INLINE_VALUE_BYTES) return { value: { v: result.output }, ...handles };
@@ -92,7 +95,10 @@ export function isPassThrough(node: PlanNode): boolean {
   return hasTrait(node, "given", "value") || (node.type === "output" && node.config.value === undefined);
 }
 
-/** The value of a pass-through node; undefined where it is a member of a value in the blob store: see `loadPassThroughValue`. */
+/**
+ * The value of a pass-through node; undefined if it is a member of a value in the blob store: see
+ * `loadPassThroughValue`.
+ */
 export function passThroughValue(frame: Frame, node: PlanNode): StoredValue | undefined {
   if (node.type === "output") {
     const { value, member } = sourceOf(frame, node);
@@ -107,7 +113,7 @@ export function passThroughValue(frame: Frame, node: PlanNode): StoredValue | un
   );
 }
 
-/** The value of a pass-through node, also where it has to be loaded. */
+/** The value of a pass-through node, loaded if necessary. */
 export async function loadPassThroughValue(frame: Frame, node: PlanNode): Promise<StoredValue> {
   const here = passThroughValue(frame, node);
   if (here !== undefined) return here;
@@ -116,11 +122,11 @@ export async function loadPassThroughValue(frame: Frame, node: PlanNode): Promis
   return frame.ctx.work.whileLocalActivityRuns(() => local.takeMember({ org_id, value, member }));
 }
 
-/** The source of an output: its first live source, and the member of that value which the output yields. */
+/** The source of an output: its first live source, and which member of its value is the output. */
 function sourceOf(frame: Frame, node: PlanNode): { readonly value: StoredValue; readonly member?: string | undefined } {
   const source = frame.walk.liveSources(node.id)[0];
   const settled = source === undefined ? undefined : frame.values.get(source);
   if (source === undefined || settled === undefined) return { value: { v: null } };
-  // The value that replaces a failed node's has no members to choose from.
+  // The replacement for a failed node's value has no members to choose from.
   return { value: settled.value, member: settled.state === "COMPLETED" ? node.shown?.[source] : undefined };
 }

@@ -3,12 +3,12 @@ import { isHandedBack } from "../../src/domain/runs/handed-back.ts";
 import type { HandedBack } from "../../src/domain/runs/handed-back.ts";
 import type { Clock } from "./clock.ts";
 
-/** Activities one workflow has under way at once; Temporal refuses 2000. */
+/** Most concurrent activities of one workflow; Temporal refuses 2000. */
 const MAX_ACTIVITIES = 200;
 
 /**
- * Counts of what is pending in one workflow of a run. Between two steps of the workflow they are exact: what a node waits
- * for is either counted here, or a person.
+ * Counts the pending work of one workflow of a run. Between two workflow steps the counts are exact: a node waits
+ * either for something counted here, or for a person.
  */
 export class Work {
   /** Paths of the nodes that have started and not settled. */
@@ -26,22 +26,22 @@ export class Work {
     this.#clock = clock;
   }
 
-  /** How much work is pending that ends without a person. */
+  /** The amount of pending work that ends without a person. */
   get pending(): number {
     return this.#pending;
   }
 
-  /** How many local activities are under way: evaluations and writes, which end within moments. */
+  /** How many local activities are running: evaluations and writes, which end within moments. */
   get localActivities(): number {
     return this.#localActivities;
   }
 
-  /** How often work has started or a child has changed; an equal number means that nothing happened in between. */
+  /** A count of starts of work and changes of children; an equal number means that nothing happened in between. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** Whether a child workflow waits for people and for nothing else. */
+  /** Whether a child workflow only waits for people. */
   get anyChildIdle(): boolean {
     return [...this.#children.values()].includes(false);
   }
@@ -58,14 +58,14 @@ export class Work {
     return this.#counted(activity, { inSlot: true });
   }
 
-  /** Runs a local activity: it ends soon, so it neither starts the run's clock nor is worth a record of its own. */
+  /** Runs a local activity. It ends soon, so it neither starts the run's clock nor needs a record of its own. */
   whileLocalActivityRuns<T>(work: () => Promise<T>): Promise<T> {
     return this.#counted(work, { local: true });
   }
 
   /**
-   * The same, when one of the workflow's slots is free. A process that has enough of the organisation's work hands it back: then the
-   * workflow waits and asks again, which counts as long work.
+   * The same, once one of the workflow's slots is free. A process with enough of the organisation's work hands it
+   * back; then the workflow waits and asks again, which counts as long work.
    */
   async whileLocalActivityRunsInSlot<T>(work: () => Promise<T | HandedBack>): Promise<T> {
     for (;;) {
@@ -75,7 +75,7 @@ export class Work {
     }
   }
 
-  /** Runs a child workflow; it counts as pending except while it has said that it only waits for people. */
+  /** Runs a child workflow, which counts as pending except while it only waits for people. */
   async whileChildRuns<T>(workflowId: string, child: () => Promise<T>): Promise<T> {
     this.#clock.start();
     this.#children.set(workflowId, true);
@@ -83,14 +83,14 @@ export class Work {
     try {
       return await child();
     } finally {
-      // Also for a child that was idle until its end: its pause has ended, and the record may say that the run goes on.
+      // Also for a child that was idle until its end: its pause has ended, so the record may say that the run goes on.
       this.#changes += 1;
       if (this.#children.get(workflowId)) this.#change(-1);
       this.#children.delete(workflowId);
     }
   }
 
-  /** A child workflow tells whether it only waits for people. */
+  /** A child's report of whether it only waits for people. */
   childIdle(workflowId: string, idle: boolean): void {
     const counted = this.#children.get(workflowId);
     if (counted === undefined) return;

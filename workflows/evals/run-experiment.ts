@@ -20,13 +20,13 @@ import type { EvalActivities } from "../../activities/index.ts";
 const STEP_TIMEOUT_MS = 600_000;
 /** Scoring every row again, or writing all of them into a file. */
 const JOB_TIMEOUT_MS = 12 * 3_600_000;
-/** A lane goes on as a new workflow before its history is longer than this (events, bytes). */
+/** A lane continues as a new workflow before its history is longer than this (events, bytes). */
 const MAX_HISTORY_EVENTS = 4000;
 const MAX_HISTORY_BYTES = 4 * 1024 * 1024;
-/** Rows that are scored together. */
+/** Most rows that are scored together. */
 const MAX_SCORED = 100;
 
-/** Does a job of an experiment. Its result is in the rows of the job and the experiment. */
+/** Does a job of an experiment. The rows of the job and the experiment have the result. */
 export async function runExperiment(job: ExperimentJobInput): Promise<void> {
   const steps = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   const long = ownActivities<EvalActivities>(JOB_TIMEOUT_MS);
@@ -49,7 +49,7 @@ export async function runExperiment(job: ExperimentJobInput): Promise<void> {
   await CancellationScope.nonCancellable(() => steps.endExperiment({ ...job, cancelled, ...failed }));
 }
 
-/** Why a step has failed, here or in a lane. */
+/** The cause of a failed step, here or in a lane. */
 function failureOf(error: unknown): { readonly failure: string; readonly code?: string } {
   let reason = error;
   while (reason instanceof ActivityFailure || reason instanceof ChildWorkflowFailure) reason = reason.cause;
@@ -67,7 +67,7 @@ async function runLane(input: LaneInput): Promise<void> {
   });
 }
 
-/** Runs its share of an experiment's rows, some at once, and has them scored in batches as they end. */
+/** Runs its share of an experiment's rows, some concurrently, and has them scored in batches as they end. */
 export async function runExperimentLane(input: LaneInput): Promise<void> {
   const { scoreRows, nextRows } = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   let { after } = input;
@@ -128,7 +128,9 @@ export async function runExperimentLane(input: LaneInput): Promise<void> {
   if (!isAtEnd) await continueAsNew<typeof runExperimentLane>({ ...input, after });
 }
 
-/** Runs one row. The run's record says how it ended, also where its workflow was terminated or belongs to another job. */
+/**
+ * Runs one row. The run's record has the result, even if the run's workflow was terminated or belongs to another job.
+ */
 async function runRow(start: RunWorkflowInput, taskQueue: string): Promise<void> {
   try {
     await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {

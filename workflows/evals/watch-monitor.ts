@@ -3,10 +3,10 @@ import type { EvalActivities } from "../../activities/index.ts";
 import type { WatchInput } from "../../src/domain/evals/monitor.ts";
 
 const STEP_TIMEOUT_MS = 900_000;
-/** Batches that are scored before the schedule's next workflow goes on: this one's history stays short. */
+/** Most batches before the schedule's next workflow takes over, so that this one's history stays short. */
 const MAX_BATCHES = 100;
 
-/** Scores what a monitor has taken since the last time, and looks at its alert after each batch. */
+/** Scores the runs sampled by a monitor since the last time, and checks its alert after each batch. */
 export async function watchMonitor(input: WatchInput): Promise<void> {
   const { scoreTaken, checkAlert } = ownActivities<EvalActivities>(STEP_TIMEOUT_MS);
   for (let batch = 0; batch < MAX_BATCHES; batch++) {

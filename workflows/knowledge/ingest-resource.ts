@@ -3,12 +3,15 @@ import type { ResourceActivities } from "../../activities/index.ts";
 import type { ResourceInput } from "../../src/domain/knowledge/ingest.ts";
 
 const FETCH_TIMEOUT_MS = 300_000;
-/** The parser's own limits are shorter: of a document, and of each page whose characters are recognized. */
+/** The parser has shorter limits: for a document, and for each page with character recognition. */
 const EXTRACT_TIMEOUT_MS = 3_600_000;
-/** A long document may have thousands of chunks to embed; what has been embedded is kept. */
+/** A long document may have thousands of chunks to embed; finished ones are kept. */
 const INDEX_TIMEOUT_MS = 12 * 3_600_000;
 
-/** Indexes a revision of a resource: its bytes, their text, its chunks. How it ends, or why it cannot, is in the resource's row. */
+/**
+ * Indexes a revision of a resource: its bytes, their text, its chunks. The resource's row has the result or the reason
+ * of a failure.
+ */
 export async function ingestResource(input: ResourceInput): Promise<void> {
   if ((await ownActivities<ResourceActivities>(FETCH_TIMEOUT_MS).fetchResource(input)) === "stop") return;
   if ((await ownActivities<ResourceActivities>(EXTRACT_TIMEOUT_MS).extractResource(input)) === "stop") return;

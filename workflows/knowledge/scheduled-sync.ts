@@ -4,7 +4,7 @@ import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
 
 const TIMEOUT_MS = 60_000;
 
-/** Begins the sync that a schedule of Temporal asks for, unless one is under way. */
+/** Starts the sync of a schedule unless one is running. */
 export async function scheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void> {
   await ownActivities<SyncActivities>(TIMEOUT_MS).beginScheduledSync(base);
 }

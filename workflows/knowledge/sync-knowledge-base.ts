@@ -3,7 +3,7 @@ import { ownActivities } from "../activities.ts";
 import type { SyncActivities } from "../../activities/index.ts";
 import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
 
-/** Activities give the work back much earlier. */
+/** Activities hand the work back much earlier. */
 const STEP_TIMEOUT_MS = 600_000;
 /** Activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;
@@ -18,7 +18,7 @@ export async function syncKnowledgeBase(input: SyncInput): Promise<void> {
   let at = 0;
   for (let made = 0; made < MAX_ACTIVITIES; made += 1) {
     const outcome = await steps[at]?.(input);
-    // The end may show that there is more to read.
+    // The check at the end may show that there is more to read.
     if (outcome === "more") at = Math.min(at, 1);
     else at += 1;
     if (outcome === "stop" || at === steps.length) return;

@@ -24,8 +24,8 @@ import { cancelSignal, positionQuery, resumeSignal, childIdleSignal } from "../m
 const MAX_RESULT_CHARS = 256 * 1024;
 
 /**
- * One run of a flow, from its inputs to its terminal state. The end is in the run's record before the workflow closes; where
- * that write was lost, the reconciler completes the record from the workflow's result.
+ * One run of a flow, from its inputs to its terminal state. The run's record has the end before the workflow closes;
+ * if that write was lost, the reconciler completes the record from the workflow's result.
  */
 export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   const ctx = createRunContext(input);
@@ -35,7 +35,7 @@ export async function runFlow(input: RunWorkflowInput): Promise<RunOutcome> {
   setHandler(childIdleSignal, ({ workflow_id, idle }) => work.childIdle(workflow_id, idle));
   setHandler(positionQuery, () => ({ running: [...work.running], paused: pauses.open, settled: record.settled }));
 
-  // A sub-flow's run is cancelled by its parent. Recorded immediately: Temporal refuses a step when another event has arrived,
+  // The parent cancels a sub-flow's run. Recorded immediately: Temporal refuses a step when another event has arrived,
   // and repeats it with that event. The repeated step must end the same way.
   CancellationScope.current().cancelRequested.catch(() => cancellation.cancel(null));
 
@@ -126,7 +126,7 @@ function timedOut(input: RunWorkflowInput): { state: "FAILED"; reason: string; e
   };
 }
 
-/** What a run that resumes this one needs from the nodes. For a completed node the record has nearly all of it. */
+/** The state of the nodes for a run that resumes this one. The record has nearly all of it for a completed node. */
 function checkpointAt(state: TerminalState, frame: Frame): { checkpoint?: Record<string, CheckpointNode> } {
   const checkpoint = checkpointOf(frame);
   if (state !== "COMPLETED") return { checkpoint };
@@ -135,13 +135,13 @@ function checkpointAt(state: TerminalState, frame: Frame): { checkpoint?: Record
   return untold.length === 0 ? {} : { checkpoint: Object.fromEntries(untold) };
 }
 
-/** Whether the record of a node has all that the nodes after it need. */
+/** Whether a node's record has everything that later nodes need. */
 function isRecorded({ value, handles, state }: CheckpointNode): boolean {
   const isPlain = state === "COMPLETED" && handles.length === 1 && handles[0] === "out";
   return isPlain && "v" in value && JSON.stringify(value.v).length <= RECORDED_CHARS;
 }
 
-/** What a run that resumes this one can reuse. */
+/** The nodes that a run which resumes this one can reuse. */
 function checkpointOf(frame: Frame): Record<string, CheckpointNode> {
   return Object.fromEntries(
     [...frame.values].flatMap(([id, { value, handles, state }]) =>

@@ -3,9 +3,9 @@ import { ownActivities } from "../activities.ts";
 import type { RunJobActivities } from "../../activities/index.ts";
 import type { RunJobInput } from "../../src/domain/runs/run-job.ts";
 
-/** Activities give the work back much earlier. */
+/** Activities hand the work back much earlier. */
 const STEP_TIMEOUT_MS = 600_000;
-/** Until there may be a place for more runs. */
+/** Wait for room for more runs. */
 const WAIT_MS = 2000;
 /** Activities after which the workflow continues as new. */
 const MAX_ACTIVITIES = 200;

@@ -29,14 +29,14 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   });
   setHandler(resumeSignal, ({ pause_id, resolution }) => ctx.pauses.answer(pause_id, resolution));
   setHandler(childIdleSignal, ({ workflow_id, idle }) => ctx.work.childIdle(workflow_id, idle));
-  // The parent cancels what it has started.
+  // The parent cancels the workflows that it has started.
   CancellationScope.current().cancelRequested.catch(() => ctx.cancellation.cancel(null));
   ctx.record.writeWhileWaiting();
   try {
     const { org_id, project_id, flow_version } = identity;
     const plan = await local.loadPlan({ org_id, project_id, flow_version });
     const { frame, node } = enter(ctx, plan, slice);
-    // The map or loop itself is recorded by the workflow that has it as a node.
+    // The map or loop itself is recorded by the workflow with its node.
     const nothing = () => undefined;
     const interpreter = { runFrame, onAttempt: nothing, announce: nothing, complete: nothing };
     const outcome = await ctx.cancellation.scope.run(async () => {
@@ -76,7 +76,7 @@ export async function runSlice(slice: SliceInput): Promise<SliceOutcome> {
   }
 }
 
-/** Rebuilds the part of the frames around the map or loop that its nested flow can read. */
+/** Rebuilds the part of the outer frames that the nested flow can read. */
 function enter(ctx: RunContext, plan: Plan, slice: SliceInput): { frame: Frame; node: PlanNode } {
   let flow = plan;
   let node: PlanNode | undefined;

@@ -4,7 +4,7 @@ import { ownActivities } from "../activities.ts";
 /** Longer than one request may take. */
 const POLL_TIMEOUT_MS = 150_000;
 
-/** Looks once at what a trigger watches. */
+/** Checks once what a trigger watches. */
 export async function pollTrigger(input: { readonly org_id: string; readonly id: string }): Promise<void> {
   await ownActivities<TriggerActivities>(POLL_TIMEOUT_MS).pollTrigger(input);
 }

@@ -5,12 +5,15 @@ import type { ScheduledInput } from "../../src/domain/triggers/trigger.ts";
 import { runWorkflowId } from "../../src/temporal/ids.ts";
 import { local } from "../activities.ts";
 
-/** How long to wait for a free place among the open runs (ms), and how often: more than a day in all. */
+/** How long (ms) to wait for room among the open runs, and how often: more than a day in all. */
 const FIRST_WAIT_MS = 2000;
 const MAX_WAIT_MS = 60_000;
 const MAX_TRIES = 1500;
 
-/** Runs a flow at one of the times of a schedule, and lasts as long as the run: Temporal's overlap policies go by that. */
+/**
+ * Runs a flow at one of the times of a schedule. It lasts as long as the run, because Temporal's overlap policies
+ * depend on that.
+ */
 export async function runSchedule({ org_id, id, node_queue }: ScheduledInput): Promise<void> {
   const scheduled_at = scheduledTime();
   let start = await local.createScheduledRun({ org_id, id, scheduled_at });
@@ -29,11 +32,11 @@ export async function runSchedule({ org_id, id, node_queue }: ScheduledInput): P
       parentClosePolicy: ParentClosePolicy.ABANDON,
     });
   } catch {
-    // The run's record says how it ended. The sweeper may have started it already.
+    // The run's record has the result. The sweeper may have started the run already.
   }
 }
 
-/** The time that this workflow was scheduled for, which Temporal notes. */
+/** The scheduled time of this workflow, as recorded by Temporal. */
 function scheduledTime(): string {
   const [at] = workflowInfo().searchAttributes["TemporalScheduledStartTime"] ?? [];
   return (at instanceof Date ? at : workflowInfo().startTime).toISOString();

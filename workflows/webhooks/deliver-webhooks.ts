@@ -6,8 +6,8 @@ import { webhooks } from "../activities.ts";
 const MAX_ACTIVITIES = 200;
 
 /**
- * Keeps a worker on the deliveries of a shard: one long activity after the other. When its worker dies, heartbeats stop, and
- * Temporal gives the activity to another one. The deliveries' rows say what is due, and when.
+ * Keeps a worker on the deliveries of a shard: one long activity after the other. When its worker dies, heartbeats
+ * stop, and Temporal gives the activity to another one. The deliveries' rows say what is due, and when.
  */
 export async function deliverWebhooks(input: ShardInput): Promise<void> {
   const { deliverShard } = webhooks(input.activity_queue);

@@ -21,7 +21,7 @@ const MAX_OUTPUT_CHARS = 256 * 1024;
 interface Answers {
   readonly messages: readonly ChatMessage[];
   readonly made: readonly Json[];
-  /** Everything that the model has been given so far. */
+  /** The whole conversation so far. */
   readonly sources: readonly Citation[];
 }
 
@@ -58,7 +58,7 @@ export async function readAnswers(
   return { messages, made, sources };
 }
 
-/** Numbers the passages of a search on from the passages that the model already has. */
+/** Numbers a search's passages after the ones that the model already has. */
 function numbered({ config }: NodeExecution<LlmConfig>, { tool }: OpenCall, output: Json, sources: Citation[]): Json {
   if (tool === null || config.tools?.[tool]?.type !== "knowledge") return output;
   const { text, citations } = numberedFrom(output as unknown as FoundSources, sources.length);

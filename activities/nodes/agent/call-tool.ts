@@ -29,7 +29,10 @@ export interface ToolCallDeps {
 
 type ToolCall = (execution: NodeExecution<LlmConfig>, call: AgentCall) => Promise<NodeOutcome>;
 
-/** Makes a call of a tool. What the model said is data: it is never rendered, and it never takes the place of a fixed input. */
+/**
+ * Makes a call of a tool. The model's arguments are data: they are never rendered, and they never replace a fixed
+ * input.
+ */
 export function createToolCall({ db, blobs, evaluation, executeAction, query }: ToolCallDeps): ToolCall {
   return async ({ org_id, config, scope, idempotency_key, signal }, call) => {
     const given = (await loadValue(blobs, call.arguments)) as JsonObject;
@@ -69,14 +72,17 @@ export function createToolCall({ db, blobs, evaluation, executeAction, query }: 
   };
 }
 
-/** What is kept of a search: the passages, each with its number, and where each comes from. */
+/** The kept part of a search: the passages with their numbers and sources. */
 function passagesOf(knowledgeBaseId: string, answer: Json): Json {
   const { text, results } = answer as unknown as { text: string; results: readonly KnowledgeResult[] };
   const found: FoundSources = { text, citations: citationsOf(knowledgeBaseId, results) };
   return found as unknown as Json;
 }
 
-/** What the flow, and not the model, gives an action; a template's text for what is no string is read as JSON by its schema. */
+/**
+ * The inputs that the flow, not the model, gives an action. By the schema, a template's text for a non-string is read
+ * as JSON.
+ */
 export async function fixedInputs(
   evaluation: Evaluation,
   orgId: string,

@@ -7,7 +7,7 @@ import type { PinnedSkill } from "./skills.ts";
 /** The conversation between two steps. It is long, so the workflow carries a reference to it. */
 export interface Conversation {
   readonly messages: readonly ChatMessage[];
-  /** The position of the node's prompt among them. Its pictures are not kept. */
+  /** The position of the node's prompt in the messages. Its pictures are not kept. */
   readonly asked_at?: number;
   /** The replies of the steps so far, without earlier texts: for their usage. */
   readonly replies: readonly Pick<ModelReply, "usage">[];
@@ -19,13 +19,13 @@ export interface Conversation {
   readonly question: string;
   /** A digest of what the node asks. Conversations of an earlier release have none. */
   readonly asked?: string;
-  /** Whether all steps so far were taken over from the run that this one resumes. */
+  /** Whether all steps so far were reused from the run that this one resumes. */
   readonly reusing?: boolean;
-  /** Passages that searches have found, by the numbers under which the model has them. */
+  /** Passages found by searches, by the numbers that the model sees. */
   readonly sources: readonly Citation[];
-  /** The versions of the node's skills that all its steps use. */
+  /** The versions of the node's skills, the same for all its steps. */
   readonly skills: readonly PinnedSkill[];
-  /** Whether an answer that breaks the schema has been given back. */
+  /** Whether the model has had an answer back that broke the schema. */
   readonly repaired: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface SkillDeps {
   readonly blobs: BlobStore;
 }
 
-/** A skill of a node, of the version that all its steps use. */
+/** A skill of a node, in the version that all its steps use. */
 export interface PinnedSkill {
   readonly skill_id: string;
   readonly version: number;
@@ -24,10 +24,10 @@ export interface PinnedSkill {
 }
 
 const [LOAD, READ] = SKILL_TOOLS;
-/** Longest file that a model is given (bytes). */
+/** Longest file for a model (bytes). */
 const MAX_FILE_BYTES = 256 * 1024;
 
-/** The versions of a node's skills, as they are now. Throws NodeFailure where one is not there. */
+/** The present versions of a node's skills. Throws NodeFailure if one does not exist. */
 export async function pinSkills(deps: SkillDeps, orgId: string, references: readonly string[]): Promise<PinnedSkill[]> {
   return Promise.all(
     references.map(async (reference) => {
@@ -68,7 +68,7 @@ export function skillOf(skills: readonly PinnedSkill[], name: string, input: Jso
   return found && `${found.skill_id}@${found.version}`;
 }
 
-/** What a call of such a tool yields. Throws NodeFailure. */
+/** The result of a call of such a tool. Throws NodeFailure. */
 export async function readSkill(
   deps: SkillDeps,
   orgId: string,

@@ -68,7 +68,7 @@ export function createAgentStep({ db, blobs, evaluation, models, texts, load, li
 
     const tools = [...skillTools(skills), ...(await findTools(db, org_id, config.tools ?? [], limits))];
     const offered = tools.map(({ name, description, input_schema }) => ({ name, description, input_schema }));
-    // Loaded at each step: as part of the conversation they would be stored once a step.
+    // Loaded at each step: in the conversation they would be stored once for each step.
     const pictured = withImages(messages, await loadImages({ evaluation, load }, execution), before.asked_at);
     const earlier = before.reusing === true ? part.earlier_run : undefined;
     const place = { ...execution, asked: before.asked ?? "", earlier_run: earlier };
@@ -152,7 +152,7 @@ function withAnswers(calls: readonly AgentCall[], answers: ReadonlyArray<ReusedA
   });
 }
 
-/** Both protocols send arguments that cannot be read back as an object only. */
+/** Both protocols accept arguments in a later request only as an object, even unreadable ones. */
 function asObject(input: Json): Json {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? input : { invalid: input };
 }

@@ -16,8 +16,8 @@ export const executeActivity: Executor = async (frame, node, interpreter) => {
 };
 
 /**
- * Executes a node, or a part of one, whose record is then at `path`. The node's policy retries the node's own failures:
- * after a short wait in the activity, after a longer wait here. Temporal retries only outages and bugs. The
+ * Executes a node, or a part of one, whose record is then at `path`. The node's policy retries the node's own
+ * failures: after a short wait in the activity, after a longer wait here. Temporal retries only outages and bugs. The
  * attempts share one idempotency key.
  */
 export async function runActivity(

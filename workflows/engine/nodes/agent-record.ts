@@ -17,7 +17,7 @@ export interface PartReport {
   readonly reused?: boolean;
 }
 
-/** Records the state of a step or a call of a node, where no activity writes it. */
+/** Records the state of a node's step or call, if no activity writes it. */
 export function reportPart(frame: Frame, node: PlanNode, { startedAt, ...report }: PartReport): void {
   frame.ctx.record.note({
     node_id: node.id,

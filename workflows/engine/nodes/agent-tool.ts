@@ -18,8 +18,8 @@ import { runChild } from "./subflow.ts";
 const MAX_SHOWN_CHARS = 48 * 1024;
 
 /**
- * Makes a call, after a person's approval where that is required. The model gets the failure or refusal of a call as its answer,
- * but not a fault of Millrace.
+ * Makes a call, after a person's approval if required. A failure or refusal of the call goes to the model as its
+ * answer; a fault of Millrace does not.
  */
 export async function callTool(
   frame: Frame,
@@ -56,7 +56,7 @@ export async function callTool(
       note({ state: "PAUSED" });
       const decision = await askPerson(frame, node, call, path, shown);
       if (decision.rejected !== undefined) return refused("tool_call_rejected", decision.rejected);
-      // A person may have changed the arguments: the record has both versions.
+      // A person may have changed the arguments, so the record has both versions.
       if (decision.edited !== null) made = { ...call, arguments: { v: decision.edited }, edited_from: call.arguments };
     }
     if (call.type !== "subflow")
@@ -79,7 +79,7 @@ export async function callTool(
   }
 }
 
-/** Notes what came of a call in the run that this one resumes. */
+/** Records the result of a call in the run that this one resumes. */
 function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string, reused: ReusedAnswer): ToolAnswer {
   const { output, failed, edited } = reused;
   const made = "v" in call.arguments ? call.arguments.v : null;
@@ -93,7 +93,7 @@ function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: str
   return { output, failed };
 }
 
-/** Runs another project's flow; the arguments are its inputs. */
+/** Runs another project's flow with the arguments as its inputs. */
 async function runTool(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string): Promise<StoredValue> {
   const tool = node.config.tools?.[call.tool ?? -1];
   if (tool?.type !== "subflow") throw new Error(`the tool ${call.name} is no flow`);
@@ -101,7 +101,7 @@ async function runTool(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, p
   return runChild(frame, node, { path, inputs: call.arguments, called: { project_id, version } });
 }
 
-/** What a person has decided: that the call may be made, perhaps with other arguments, or the answer that the model gets instead. */
+/** A person's decision: to make the call, perhaps with other arguments, or an answer for the model instead. */
 interface Decision {
   readonly rejected?: string;
   readonly edited: Json;
@@ -137,7 +137,7 @@ async function askPerson(
     null,
   );
   ctx.record.pauseTaken(pause_id);
-  // Written at once: as long as the record does not say that the answer has arrived, the sweeper sends it again.
+  // Written at once: until the record says that the answer has arrived, the sweeper repeats it.
   await ctx.record.flush();
   if (answer?.action === "approve") return { edited: answer.data };
   return { rejected: `A person has rejected this call${answer?.comment ? `: ${answer.comment}` : "."}`, edited: null };

@@ -28,7 +28,7 @@ export const executeAgent: Executor<"llm"> = async (frame, node, interpreter) =>
     const part: AgentStepPart = { kind: "step", step, conversation, answers, calls_before: made, ...earlier };
     const outcome = await runStep(frame, node, part, (attempt) => interpreter.onAttempt(attempt));
     if (outcome.value) return { value: outcome.value };
-    // No step reads the results of calls that the last step asks for.
+    // No step follows that could read the results of the last step's calls.
     if (step < max_steps) answers = await callTools(frame, node, outcome.calls, made);
     made += outcome.calls.length;
     ({ conversation } = outcome);
@@ -59,7 +59,10 @@ async function runStep(
   }
 }
 
-/** Makes calls side by side; one that fails is an answer. Throws where the run is cancelled, or the service itself has failed. */
+/**
+ * Makes calls concurrently; a failed one is an answer. Throws if the run is cancelled, or the service itself has
+ * failed.
+ */
 async function callTools(
   frame: Frame,
   node: PlanNodeOf<"llm">,

@@ -9,7 +9,7 @@ import { evaluate } from "../values.ts";
 import { nodeUuid7 } from "../ids.ts";
 import type { Executor } from "./executor.ts";
 
-/** Opens a pause. Continues with the decision of a person, or with the flow's own setting when nobody decides. */
+/** Opens a pause. Continues with a person's decision, or with the flow's own setting if nobody decides. */
 export const executeApproval: Executor<"approval"> = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { config } = node;
@@ -55,11 +55,11 @@ export const executeApproval: Executor<"approval"> = async (frame, node, interpr
   }
   const decided = { v: { action: resolution.action, data: resolution.data, by: resolution.by, at: resolution.at } };
   interpreter.complete(decided);
-  // Written at once: as long as the record does not say that the answer has arrived, the sweeper sends it again.
+  // Written at once: until the record says that the answer has arrived, the sweeper repeats it.
   await ctx.record.flush();
   return { value: decided, handles: [resolution.action], recorded: true };
 
-  /** Expires the pause, unless it has an answer: the row decides. */
+  /** Expires the pause unless it has an answer; the row decides. */
   async function expire(pauseId: string): Promise<PauseResolution> {
     const at = new Date(Date.now()).toISOString();
     const action = config.on_timeout === "fail" || config.on_timeout === "branch" ? "timeout" : config.on_timeout;

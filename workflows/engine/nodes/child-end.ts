@@ -2,10 +2,13 @@ import { WorkflowExecutionAlreadyStartedError } from "@temporalio/common";
 import { sleep } from "@temporalio/workflow";
 import type { RunContext } from "../context.ts";
 
-/** Until a child is asked for again whose workflow is open (ms). */
+/** Wait before another start of a child whose earlier workflow is still open (ms). */
 const CHILD_ENDS_MS = 2000;
 
-/** What a child yields. One that an earlier, lost workflow of the run has started is still ending: it is started again then. */
+/**
+ * The result of a child. After a restart of the run, the child of the lost workflow may still be ending; then its
+ * start is repeated.
+ */
 export async function childEnd<T>({ identity }: RunContext, start: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

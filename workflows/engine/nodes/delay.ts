@@ -4,17 +4,17 @@ import { passedBefore } from "../frame.ts";
 import { evaluate } from "../values.ts";
 import type { Executor } from "./executor.ts";
 
-/** Waits as long as this (ms) have their start recorded. */
+/** The start of a wait at least this long (ms) is recorded. */
 const ANNOUNCED_FROM_MS = 1000;
 
 /**
- * A timer of Temporal takes a second at least, so shorter waits (ms) are spent in a local activity; not where much is
- * pending, because the workflow receives no other event until it has ended, and a process has few slots for them.
+ * A timer of Temporal takes a second at least, so a local activity does shorter waits (ms). Not if much is pending:
+ * the workflow receives no other event until it has ended, and a process has few slots for them.
  */
 const TIMERS_FROM_MS = 1000;
 const MAX_PENDING = 10;
 
-/** Waits; its value is the time it ended. */
+/** Waits; its value is the time when it ended. */
 export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) => {
   const { seconds } = node.config;
   let wait: number;
@@ -34,7 +34,7 @@ export const executeDelay: Executor<"delay"> = async (frame, node, interpreter) 
     if (wait <= 0) return;
     const { org_id } = frame.ctx.input;
     const done = here && !(await work.whileLocalActivityRuns(() => local.wait({ ms, org_id })));
-    // Too long for a local activity, or the process has handed it back: it has enough work of this organisation.
+    // Too long for a local activity, or handed back by a process with enough of this organisation's work.
     if (!done) await sleep(ms);
   });
   return { value: { v: new Date(Date.now()).toISOString() } };

@@ -11,18 +11,18 @@ export interface Executed {
   readonly recorded?: boolean;
 }
 
-/** What an executor needs of the interpreter. Passed as a parameter, so that they need not import each other. */
+/** The part of the interpreter that executors use. A parameter, so that the two need not import each other. */
 export interface Interpreter {
   onAttempt(attempt: number): void;
-  /** Lets the next write record the node as running, or as waiting for a pause: for nodes that may take long. */
+  /** Makes the next write record the node as running or paused: for nodes that may take long. */
   announce(state?: "RUNNING" | "PAUSED"): void;
-  /** Notes the node's end now, for an executor that then answers `recorded`. */
+  /** Records the node's end now, for an executor that then returns `recorded`. */
   complete(value: StoredValue): void;
-  /** Undefined where it has settled synchronously. */
+  /** Undefined if it has settled synchronously. */
   runFrame(frame: Frame): Promise<void> | undefined;
 }
 
-/** What a node that takes time does, in workflow terms. Throws what `toRunError` understands. */
+/** The asynchronous execution of a node, in workflow terms. Throws what `toRunError` understands. */
 export type Executor<Kind extends NodeKind = NodeKind> = (
   frame: Frame,
   node: PlanNodeOf<Kind>,

@@ -3,11 +3,11 @@ import { local } from "../../activities.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Executor } from "./executor.ts";
 
-/** Waits between looks at documents that are still being read (ms). A wait of hours must not fill the history. */
+/** Pauses between looks at documents that are still being read (ms). A wait of hours must not fill the history. */
 const FIRST_POLL_MS = 100;
 const MAX_POLL_MS = 2000;
 const MAX_LATE_POLL_MS = 60_000;
-/** Number of looks every two seconds; later looks are less frequent. */
+/** Number of looks at intervals of two seconds; later looks are less frequent. */
 const QUICK_POLLS = 60;
 
 function nextWait(wait: number, polls: number): number {

@@ -11,11 +11,14 @@ import { executeMap } from "./map.ts";
 import { executeRouter } from "./router.ts";
 import { executeSubflow } from "./subflow.ts";
 
-/** Kinds that are evaluated. This executes the ones that cannot settle synchronously. */
+/** Kinds that are evaluated. This executes nodes that cannot settle synchronously. */
 const executeEvaluation: Executor = async (frame, node) =>
   isPassThrough(node) ? { value: await loadPassThroughValue(frame, node) } : evaluate(frame, node, "node");
 
-/** How each kind is executed when it cannot settle synchronously. Total: a new kind does not compile without an entry. */
+/**
+ * The executor of each kind for nodes that cannot settle synchronously. Total: a new kind does not compile without an
+ * entry.
+ */
 const EXECUTORS: { readonly [Kind in NodeKind]: Executor<Kind> } = {
   input: executeEvaluation,
   string: executeEvaluation,
@@ -43,5 +46,5 @@ const EXECUTORS: { readonly [Kind in NodeKind]: Executor<Kind> } = {
 };
 
 export const executeNode: Executor = (frame, node, interpreter) =>
-  // That the entry and the node are of one kind is beyond what TypeScript follows.
+  // TypeScript cannot infer that the entry and the node are of one kind.
   (EXECUTORS[node.type] as Executor)(frame, node, interpreter);

@@ -10,7 +10,7 @@ import { isInline, SLICE_SIZE } from "./map.ts";
 import { yieldOf } from "./results.ts";
 import { runLoopSlice } from "./slices.ts";
 
-/** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is what the last round yields. */
+/** Runs the nested flow as long as `while` holds, at most `max_iterations` times; the value is the last round's. */
 export const executeLoop: Executor<"loop"> = async (frame, node, interpreter) => {
   const { max_iterations, on_exhausted } = node.config;
   const { value: initial } = await evaluate(frame, node, "initial");
@@ -31,14 +31,14 @@ export const executeLoop: Executor<"loop"> = async (frame, node, interpreter) =>
   return { value: state.last };
 };
 
-/** Whether `while` holds for the round to come. */
+/** Whether `while` holds for the next round. */
 async function goesOn(
   frame: Frame,
   node: PlanNode,
   { index, last }: Pick<LoopState, "index" | "last">,
 ): Promise<boolean> {
   const { iteration } = iterationFrame(frame, node, index, { last });
-  // `while` belongs to the loop but sees the round to come.
+  // `while` belongs to the loop but sees the next round.
   const { value } = await evaluate({ ...frame, iteration, outer: frame }, node, "while");
   return "v" in value && value.v === true;
 }

@@ -11,15 +11,17 @@ import { assemble, yieldOf } from "./results.ts";
 import { runSlices } from "./slices.ts";
 
 /**
- * Iterations whose activities one workflow runs; more of them are cut into slices, each a child workflow, so that no
+ * Most iterations whose activities one workflow runs. More are cut into slices, each a child workflow, so that no
  * history comes near Temporal's limit of 50 000 events (an activity is three events and a part of a task's three).
  */
 export const SLICE_SIZE = 250;
 
-/** Results held in the workflow before they are put together into one value. */
+/** Results that the workflow holds before it joins them into one value. */
 const PART_SIZE = 500;
 
-/** Runs the nested flow for each item, some at a time; the value is the list of what they yield, in the items' order. */
+/**
+ * Runs the nested flow for each item, some concurrently; the value is the list of their results, in the items' order.
+ */
 export const executeMap: Executor<"map"> = async (frame, node, interpreter) => {
   const { ctx } = frame;
   const { value: items } = await evaluate(frame, node, "items");
@@ -30,12 +32,12 @@ export const executeMap: Executor<"map"> = async (frame, node, interpreter) => {
   if (list && (inline ? ctx.budgets.takesInline(count) : count <= SLICE_SIZE)) {
     return { value: await mapItems(frame, node, list, 0, interpreter) };
   }
-  // Slices write their own nodes. Without this write nobody could read that the map has started until they end.
+  // Slices write their own nodes, so without this write the map's start would not be recorded until they end.
   await ctx.record.flush();
   return { value: await runSlices(frame, node, { items, count }) };
 };
 
-/** The items as values of their own, where they are few enough to be held here. */
+/** The separate items, if they are few enough for this workflow to hold. */
 async function unfold(
   frame: Frame,
   items: StoredValue,
@@ -51,7 +53,7 @@ async function unfold(
   return { count, list: count <= SLICE_SIZE ? first : null };
 }
 
-/** Whether a flow runs without any activity or timer, however deep. */
+/** Whether a flow runs without any activity or timer at any depth. */
 export function isInline(plan: Plan | undefined): boolean {
   return (
     plan === undefined ||
@@ -59,7 +61,7 @@ export function isInline(plan: Plan | undefined): boolean {
   );
 }
 
-/** Runs the items that are at hand; `offset` is the index of the first. */
+/** Runs the given items; `offset` is the index of the first. */
 export async function mapItems(
   frame: Frame,
   node: PlanNodeOf<"map">,
@@ -102,7 +104,9 @@ export async function mapItems(
   return gather(frame, results);
 }
 
-/** One list of all results; long lists are put together in parts, so that the workflow never holds all of it twice. */
+/**
+ * Joins all results into one list. Long lists are joined in parts, so that the workflow never holds all of it twice.
+ */
 async function gather(frame: Frame, results: ReadonlyArray<StoredValue | undefined>): Promise<StoredValue> {
   const kept = results.filter((result) => result !== undefined);
   if (kept.length <= PART_SIZE) return assemble(frame.ctx, "array", kept);

@@ -3,7 +3,9 @@ import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import { local } from "../../activities.ts";
 import type { RunContext } from "../context.ts";
 
-/** One value of many: an object or a list of values, by reference when it is long or a part of it is. */
+/**
+ * Joins values into an object or a list; the result is a reference if it is long or one of its parts is a reference.
+ */
 export async function assemble(
   ctx: RunContext,
   kind: "array" | "concat" | "object",
@@ -31,7 +33,7 @@ function join(kind: "array" | "concat" | "object", values: readonly Json[], name
   }
 }
 
-/** What an iteration yields: the value of the nested flow's one output, or all of its outputs by name. */
+/** The result of an iteration: the value of the nested flow's only output, or all of its outputs by name. */
 export async function yieldOf(ctx: RunContext, outputs: Readonly<Record<string, StoredValue>>): Promise<StoredValue> {
   const names = Object.keys(outputs);
   const [only] = names;

@@ -14,11 +14,11 @@ import type { LoopState, SliceInput, SliceOutcome, SliceWork } from "../slice.ts
 import { childEnd } from "./child-end.ts";
 import { assemble } from "./results.ts";
 
-/** Items of a slice and slices side by side: together they bound both a history and the load of one run. */
+/** Items of a slice, and concurrent slices: together they bound both a history and the load of one run. */
 const MAX_SLICE_ITEMS = 250;
 const MAX_SLICES_AT_ONCE = 4;
 
-/** Runs a long map as child workflows, some at a time, and puts their lists together. */
+/** Runs a long map as child workflows, some concurrently, and joins their lists. */
 export async function runSlices(
   frame: Frame,
   node: PlanNode,
@@ -26,7 +26,7 @@ export async function runSlices(
 ): Promise<StoredValue> {
   const starts = Array.from({ length: Math.ceil(count / MAX_SLICE_ITEMS) }, (_, at) => at * MAX_SLICE_ITEMS);
   const parts: StoredValue[] = [];
-  // Of its own: where one slice fails, the others are cancelled with it, and the flow goes on only when they have ended.
+  // Its own scope: if one slice fails, the others are cancelled, and the flow goes on only when they have ended.
   const scope = new CancellationScope();
   let next = 0;
   let failure: { readonly error: unknown } | undefined;
@@ -82,7 +82,7 @@ async function runSlice(frame: Frame, node: PlanNode, work: SliceWork): Promise<
 /** Starts a slice and waits for its end. */
 function outcomeOf(slice: SliceInput, workflowId: string): Promise<SliceOutcome> {
   const { restarted } = slice.identity;
-  // What was cancelled before that was cancelled in the earlier one.
+  // Cancellations before this time belong to the earlier workflow.
   const identity = restarted ? { ...slice.identity, started_at: new Date(Date.now()).toISOString() } : slice.identity;
   return executeChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
     workflowId,

@@ -26,7 +26,7 @@ import { assemble } from "./results.ts";
 
 const SUBFLOW_FAILED = "subflow_failed";
 
-/** Runs another project's flow as a run of its own and waits for its outputs. */
+/** Runs another project's flow as its own run and waits for its outputs. */
 export const executeSubflow: Executor = async (frame, node, interpreter) => {
   const { value: inputs } = await evaluate(frame, node, "inputs");
   interpreter.announce();
@@ -34,10 +34,10 @@ export const executeSubflow: Executor = async (frame, node, interpreter) => {
 };
 
 export interface ChildCall {
-  /** Where the call stands in this run. */
+  /** The place of the call in this run. */
   readonly path: string;
   readonly inputs: StoredValue;
-  /** The flow; that of the node where it is left out. */
+  /** The called flow; default: the node's. */
   readonly called?: { readonly project_id: string; readonly version: number };
 }
 
@@ -93,14 +93,14 @@ export async function runChild(frame: Frame, node: PlanNode, { path, ...call }: 
   });
 }
 
-/** Names the run that failed and the place in it, once, however many sub-flows are between that run and this one. */
+/** Names the failed run and the place in it, once, however many sub-flows are between that run and this one. */
 function failureMessage(runId: string, error: RunError | null): string {
   if (error?.code === SUBFLOW_FAILED) return error.message;
   const place = error?.path ? ` at ${error.path}` : "";
   return `The sub-flow's run ${runId} failed${place}: ${error?.message ?? "no reason is known"}`;
 }
 
-/** What the child knows of the runs around it, so that its pauses are seen in all of them. */
+/** What the child knows of its outer runs, so that all of them show its pauses. */
 function parentOf({ identity, input }: RunContext, path: string): ParentRun {
   const prefix = `${path}/`;
   const around = input.parent?.runs.map((run) => ({ run_id: run.run_id, prefix: run.prefix + prefix })) ?? [];
@@ -109,7 +109,7 @@ function parentOf({ identity, input }: RunContext, path: string): ParentRun {
 
 type ChildEnd = Pick<RunOutcome, "state" | "outputs" | "error">;
 
-/** Starts the child and waits for its end. A workflow that was ended from outside has no outcome of its own. */
+/** Starts the child and waits for its end. A workflow that was ended from outside has no outcome. */
 async function outcomeOf(start: RunWorkflowInput): Promise<ChildEnd> {
   try {
     return await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
