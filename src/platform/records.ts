@@ -1,4 +1,4 @@
-import { parse } from "csv-parse";
+import { CsvError, parse } from "csv-parse";
 import { pipeline } from "node:stream/promises";
 import { PassThrough, Readable } from "node:stream";
 import { parseExactJson } from "../domain/exact-json.ts";
@@ -43,26 +43,30 @@ async function* readCsv(text: Readable): AsyncGenerator<FileRecord> {
     bom: true,
     delimiter,
     info: true,
+    // Files that were put together have more than one kind: a delimiter found in the first line alone would make one record of others.
+    record_delimiter: ["\r\n", "\n", "\r"],
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: MAX_RECORD_BYTES,
   });
   const done = pipeline(content, rows).catch(() => undefined);
   let columns: readonly string[] | undefined;
+  const lineOf = createLineCount();
   try {
     for await (const { record, info } of rows as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
+      const line = lineOf(record, info.lines);
       if (columns === undefined) {
         columns = requireColumns(record);
         continue;
       }
-      const line = info.lines;
       if (record.length === columns.length) {
         yield { line, value: Object.fromEntries(columns.map((name, i) => [name, record[i] ?? ""])) };
       } else yield { line, problem: `The record has ${record.length} fields where the header has ${columns.length}` };
     }
   } catch (error) {
-    if (error instanceof RecordsUnreadable || !isOfCsv(error)) throw error;
-    throw new RecordsUnreadable(`The file is not valid CSV: ${error.message}`, { cause: error });
+    if (!(error instanceof CsvError)) throw error;
+    // The message quotes the field, which may be as long as a record.
+    throw new RecordsUnreadable(`The file is not valid CSV: ${error.message.slice(0, 300)}`, { cause: error });
   } finally {
     content.destroy();
     await done;
@@ -112,12 +116,15 @@ function requireColumns(names: string[]): string[] {
   return names;
 }
 
-function isOfCsv(error: unknown): error is Error {
-  return (
-    error instanceof Error &&
-    typeof (error as { code?: unknown }).code === "string" &&
-    (error as unknown as { code: string }).code.startsWith("CSV_")
-  );
+/** Tells the line that a record begins in, of the one that the parser has reached with it: there, a line end of Windows within quotes is two. */
+function createLineCount(): (record: readonly string[], reached: number) => number {
+  let surplus = 0;
+  return (record, reached) => {
+    const within = record.join("").match(/[\r\n]/g)?.length ?? 0;
+    const line = reached - within - surplus;
+    surplus += record.reduce((sum, cell) => sum + cell.split("\r\n").length - 1, 0);
+    return line;
+  };
 }
 
 async function* readJsonLines(content: AsyncIterable<Buffer>): AsyncGenerator<FileRecord> {

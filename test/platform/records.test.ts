@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
-import { readRecords } from "../../src/platform/records.ts";
+import { RecordsUnreadable, readRecords } from "../../src/platform/records.ts";
 import type { FileRecord } from "../../src/platform/records.ts";
 
 /** The records of bytes that arrive in pieces of a size. */
@@ -26,6 +26,31 @@ describe("records of a table", () => {
     ["one column", "a\n1;2\n", { a: "1;2" }],
   ])("are divided by %s", async (_, text, value) => {
     for (const size of [1, 3, 1000]) expect(valuesOf(await read("csv", Buffer.from(text), size))).toEqual([value]);
+  });
+
+  it.each([
+    ["Windows, then Unix", "a\r\n1\n2\r\n3\n"],
+    ["Unix, then Windows", "a\n1\r\n2\n3\r\n"],
+    ["old Macs", "a\r1\r2\r3"],
+    ["a file converted twice", "a\r\r\n1\r\r\n2\r\r\n3\r\r\n"],
+  ])("are divided by line ends of %s", async (_, text) => {
+    for (const size of [1, 2, 1000])
+      expect(valuesOf(await read("csv", Buffer.from(text), size))).toEqual([{ a: "1" }, { a: "2" }, { a: "3" }]);
+  });
+
+  it.each(["\n", "\r\n"])("are told by the line that they begin in, with line ends %j", async (end) => {
+    const lines = ["a,b", '"x', "", 'y",1', "", "broken", '"p', 'q",2', "last,3"];
+    for (const size of [1, 1000]) {
+      const records = await read("csv", Buffer.from(lines.join(end)), size);
+      expect(records.map(({ line }) => line)).toEqual([2, 6, 7, 9]);
+    }
+  });
+
+  it("refuse a quote within a field, and quote little of it", async () => {
+    const text = `a,b\n${"x".repeat(10_000)}" wide,1\n`;
+    const refusal = read("csv", Buffer.from(text));
+    await expect(refusal).rejects.toThrow(RecordsUnreadable);
+    await expect(refusal).rejects.toThrow(/^The file is not valid CSV: Invalid Opening Quote.{1,300}$/s);
   });
 
   it.each([
