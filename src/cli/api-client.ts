@@ -64,7 +64,15 @@ export function apiClient(target: ApiTarget): ApiClient {
     body: JSON.stringify(body),
     headers: { "content-type": "application/json" },
   });
-  const json = async <T>(response: Response): Promise<T> => (await bodyOf(response)) as T;
+  /** Of anything else that speaks HTTP there, the page would be taken for what the API answers. */
+  const json = async <T>(response: Response): Promise<T> => {
+    const body = await bodyOf(response);
+    if (typeof body !== "string") return body as T;
+    const type = response.headers.get("content-type") ?? "no content type";
+    throw new CommandFailure(
+      `What answers at ${target.url} is no Millrace: it has sent ${type} for ${new URL(response.url).pathname}.`,
+    );
+  };
   return {
     get: async (path, query = {}) => json(await send("GET", path, query, {})),
     post: async (path, body, query = {}) => json(await send("POST", path, query, jsonRequest(body))),
@@ -72,7 +80,7 @@ export function apiClient(target: ApiTarget): ApiClient {
     put: async (path, body) => json(await send("PUT", path, {}, jsonRequest(body))),
     postForm: async (path, form) => json(await send("POST", path, {}, { body: form })),
     async delete(path, query = {}) {
-      await send("DELETE", path, query, {});
+      await json(await send("DELETE", path, query, {}));
     },
     async upload(path, query, file, fields = {}) {
       const form = new FormData();
@@ -110,9 +118,20 @@ async function* parseEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<St
 }
 
 async function bodyOf(response: Response): Promise<unknown> {
-  const text = await response.text();
+  let text: string;
+  try {
+    text = await response.text();
+  } catch (error) {
+    throw new CommandFailure(`The answer of ${response.url} broke off (${causeOf(error)}).`, 1, { cause: error });
+  }
   if (text === "") return undefined;
-  return /[/+]json\b/.test(response.headers.get("content-type") ?? "") ? JSON.parse(text) : text;
+  if (!/[/+]json\b/.test(response.headers.get("content-type") ?? "")) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Something between has cut or replaced it: a text, as it stands.
+    return text;
+  }
 }
 
 /** The most specific line of an error body: every place of a 422, the detail of a problem, or the text. */
