@@ -16,7 +16,7 @@ import { VERSION } from "../src/version.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const OF_THE_COMMAND_LINE = ["MILLRACE_URL", "MILLRACE_API_KEY", "MILLRACE_ORG_ID"];
 /** Read by tests. */
-const OF_TESTS = ["MILLRACE_TEST_BROWSER"];
+const OF_TESTS = ["MILLRACE_TEST_BROWSER", "MILLRACE_LONG_SHARE"];
 const pages = [
   "README.md",
   "CHANGELOG.md",

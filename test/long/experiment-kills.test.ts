@@ -13,9 +13,10 @@ import { openTenant } from "../api/tenant.ts";
 import { install } from "../kill/installation.ts";
 import type { Installation } from "../kill/installation.ts";
 import { recordKill } from "../kill/kill-table.ts";
+import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 
-const ROWS = Number(process.env["MILLRACE_EXPERIMENT_ROWS"] ?? 2000);
+const ROWS = Number(process.env["MILLRACE_EXPERIMENT_ROWS"] ?? shareOf(2000));
 const PARTS = ["worker", "api", "temporal", "postgres"] as const;
 
 let installation: Installation;

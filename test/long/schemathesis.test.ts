@@ -1,6 +1,7 @@
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import { shareOf } from "../support/long.ts";
 import { SEED } from "../support/seed.ts";
 import { client, createOrganisation, startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
@@ -9,12 +10,15 @@ import { edges, flow, node } from "../support/flows.ts";
 import { installSchemathesis, runSchemathesis } from "../security/schemathesis.ts";
 import type { KnownIds } from "../security/schemathesis.ts";
 
-/** Every phase; the examples and what the coverage phase makes of each schema, and this many made-up requests of each operation. */
+/**
+ * Every phase; the examples and what the coverage phase makes of each schema (schemathesis_hooks.py takes a share of it), and this
+ * many made-up requests of each operation.
+ */
 const FORM = [
   "--phases",
   "examples,coverage,fuzzing,stateful",
   "--max-examples",
-  "12",
+  String(shareOf(12)),
   "--generation-database",
   "none",
 ];

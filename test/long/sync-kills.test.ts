@@ -9,10 +9,11 @@ import type { Installation } from "../kill/installation.ts";
 import { recordKill } from "../kill/kill-table.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
+import { shareOf } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 import { startWebsite } from "../support/website.ts";
 
-const PAGES = 500;
+const PAGES = shareOf(500);
 
 let installation: Installation;
 beforeAll(async () => {
@@ -25,7 +26,7 @@ const pages = (): Record<string, string> =>
     Array.from({ length: PAGES }, (_, n) => [`/page-${n}`, `Page ${n} describes mill number${n}. `.repeat(20)]),
   );
 
-describe("killed during a sync of 500 documents", () => {
+describe(`killed during a sync of ${PAGES} documents`, () => {
   it.each(["worker", "api", "postgres"] as const)(
     "%s: the sync ends, and every document is indexed once",
     async (what) => {

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { SHARE } from "../support/long.ts";
 import { installPythonTool } from "../support/python-tool.ts";
 
 const VERSION = "4.32.5";
@@ -51,7 +52,8 @@ export async function runSchemathesis(options: SchemathesisOptions): Promise<{ c
   const fixed = `--checks all --continue-on-failure ${limits} --no-color --output-truncate true`.split(" ");
   const target = [`${url}/openapi.json`, "--header", `Authorization: Bearer ${credential}`];
   const all = [...first, "--config-file", config, "run", ...target, ...fixed, ...args];
-  const env = { PATH: process.env["PATH"], HOME: dir, PYTHONDONTWRITEBYTECODE: "1", PYTHONUTF8: "1" };
+  const python = { PYTHONDONTWRITEBYTECODE: "1", PYTHONUTF8: "1" };
+  const env = { PATH: process.env["PATH"], HOME: dir, ...python, MILLRACE_LONG_SHARE: String(SHARE) };
   const child = spawn(program, all, { cwd: dir, env, stdio: ["ignore", "pipe", "pipe"] });
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
