@@ -25,7 +25,7 @@ const asking = flow(
 const waiting = flow(
   [
     { id: "in-0", type: "input" },
-    { id: "delay-0", type: "delay", config: { seconds: 120 } },
+    { id: "delay-0", type: "delay", config: { seconds: 60 } },
     { id: "out-0", type: "output" },
   ],
   ["in-0>delay-0", "delay-0>out-0"],
