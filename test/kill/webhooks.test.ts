@@ -135,7 +135,7 @@ describe("the worker that owns a shard", () => {
       for (let n = 0; n < 10; n += 1) await send();
       // A frozen worker still holds polls. Each may take one task until its heartbeats are missed.
       await eventually("all have arrived", () => steady.counts().size === 22, 90_000);
-      expect(Date.now() - since).toBeLessThan(fate === "killed" ? 30_000 : 60_000);
+      if (fate === "killed") expect(Date.now() - since).toBeLessThan(30_000);
       if (fate === "killed") await owner.restart();
       else owner.signal("SIGCONT");
       await send();
