@@ -36,10 +36,10 @@ it("a schedule of one a second runs each time once, whatever is killed", async (
   const all: Pick<typeof temporal, "kill" | "restart">[] = [...worker, ...api];
   for (const down of [worker, api, all, [temporal], [...all, temporal]] as (typeof all)[]) {
     await Promise.all(down.map((part) => part.kill()));
-    await delay(5000);
+    await delay(3000);
     if (down.includes(temporal)) await temporal.restart();
     await Promise.all(down.map((part) => (part === temporal ? Promise.resolve() : part.restart())));
-    await delay(3000);
+    await delay(2000);
   }
 
   const until = Math.floor(Date.now() / 1000);
