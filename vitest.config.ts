@@ -10,7 +10,8 @@ const pure = [
   "test/*.test.ts",
 ];
 // What is waited for is there soon or not at all; a busy machine must not decide which.
-const poll = { expect: { poll: { timeout: 60_000 } } };
+// It is not asked for all the time, which takes the processor from it.
+const poll = { expect: { poll: { timeout: 60_000, interval: 100 } } };
 const web = ["test/web/**/*.test.ts"];
 const ownProcesses = ["test/kill/**/*.test.ts", "test/dev/**/*.test.ts"];
 /** Run with vitest.long.config.ts. */

@@ -8,6 +8,7 @@ import type { UserRole } from "../../src/stores/accounts/users.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Database } from "../../src/stores/db.ts";
 import type { Answer, TestClient } from "../support/client.ts";
+import { aMoment } from "../support/scratch.ts";
 import { createOrganisation, service } from "../support/service.ts";
 import type { Service } from "../support/service.ts";
 import { flow } from "../engine/support.ts";
@@ -74,13 +75,14 @@ export async function openTenant(target: Service = service()): Promise<ApiTenant
       return body.project_id;
     },
     async until(runId, state) {
-      for (const deadline = Date.now() + 75_000; ;) {
-        const { body } = await secret.get(`/v2/runs/${runId}`);
+      const query = TERMINAL_STATES.includes(state) ? { wait_seconds: 10 } : {};
+      for (const since = Date.now(); ;) {
+        const { body } = await secret.get(`/v2/runs/${runId}`, { query });
         if (body.state === state) return body;
-        if (TERMINAL_STATES.includes(body.state) || Date.now() > deadline) {
+        if (TERMINAL_STATES.includes(body.state) || Date.now() - since > 75_000) {
           throw new Error(`run ${runId} is ${body.state}, not ${state}: ${JSON.stringify(body)}`);
         }
-        await new Promise((resolve) => setTimeout(resolve, 25));
+        await aMoment(since);
       }
     },
   };

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import type { FlowDefinition } from "../../src/domain/flow/definition/definition.ts";
 import { edges, flow as flowOf } from "../support/flows.ts";
 import { replayAfterwards } from "../support/replayed-organisations.ts";
+import { aMoment } from "../support/scratch.ts";
 import { client, createOrganisation, service } from "../support/service.ts";
 import type { Service } from "../support/service.ts";
 import type { TestClient } from "../support/client.ts";
@@ -99,7 +100,7 @@ export async function openBench(ownService?: Service): Promise<Bench> {
       return body as Run;
     },
     async until(runId, state) {
-      const deadline = Date.now() + 75_000;
+      const since = Date.now();
       for (;;) {
         const { body } = await api.get(`/v2/runs/${runId}`, {
           query: { expand: "nodes", wait_seconds: state ? 0 : 10 },
@@ -107,10 +108,10 @@ export async function openBench(ownService?: Service): Promise<Bench> {
         const run = body as Run;
         if (run.state === state || (ENDS.includes(run.state) && (state === undefined || ENDS.includes(state))))
           return run;
-        if (ENDS.includes(run.state) || Date.now() > deadline) {
+        if (ENDS.includes(run.state) || Date.now() - since > 75_000) {
           throw new Error(`run ${runId} is ${run.state}, not ${state ?? "ended"}: ${JSON.stringify(run)}`);
         }
-        await new Promise((resolve) => setTimeout(resolve, 30));
+        await aMoment(since);
       }
     },
     async run(definition, inputs, more) {

@@ -190,6 +190,10 @@ describe("gauges", () => {
           queue: "nodes",
           type: "activity",
         });
+      // Metrics are measured when they are first read, and then seldom.
+      await expect
+        .poll(async () => (await asking.api.get("/v2/queues")).body.queues)
+        .toContainEqual(expect.objectContaining({ queue: "nodes", type: "activity", backlog: 1 }));
       await expect.poll(() => value("backlog"), { timeout: 80_000 }).toBe(1);
       expect(await value("pollers")).toBe(0);
       await expect.poll(() => value("backlog_age_seconds")).toBeGreaterThan(0);

@@ -11,16 +11,26 @@ export function scratchDirectory(): string {
   return directory;
 }
 
+/**
+ * Waits before something is asked for again: the longer, the longer it has been waited for. Whoever asks all the time takes the
+ * processor from what is waited for.
+ */
+export async function aMoment(since: number): Promise<void> {
+  const ms = Math.min(Math.max((Date.now() - since) / 10, 25), 100);
+  await new Promise((resolve) => setTimeout(resolve, ms));
+}
+
 /** Waits until `probe` answers something other than undefined or false. Throws after `timeoutMs`, naming what it waited for. */
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs = 60_000,
 ): Promise<T> {
-  for (const until = Date.now() + timeoutMs; Date.now() < until;) {
+  const since = Date.now();
+  while (Date.now() - since < timeoutMs) {
     const answer = await probe();
     if (answer !== undefined && answer !== false) return answer;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await aMoment(since);
   }
   throw new Error(`not within ${timeoutMs} ms: ${what}`);
 }

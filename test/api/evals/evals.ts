@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import { flow } from "../../engine/support.ts";
 import type { ApiTenant } from "../tenant.ts";
 import type { Answer } from "../../support/client.ts";
+import { aMoment } from "../../support/scratch.ts";
 
 export async function makeDataset(tenant: ApiTenant, body: Record<string, unknown> = {}): Promise<string> {
   const answer = await tenant.secret.post("/v2/evals/datasets", { name: "Questions", ...body });
@@ -21,10 +22,10 @@ export async function importInto(tenant: ApiTenant, datasetId: string, body: unk
 
 export async function importEnd(tenant: ApiTenant, datasetId: string, importId: string): Promise<Answer["body"]> {
   const path = `/v2/evals/datasets/${datasetId}/imports/${importId}`;
-  for (const deadline = Date.now() + 60_000; ;) {
+  for (const since = Date.now(); ;) {
     const { body } = await tenant.secret.get(path);
-    if (body.status === "completed" || body.status === "failed" || Date.now() > deadline) return body;
-    await new Promise((resolve) => setTimeout(resolve, 25));
+    if (body.status === "completed" || body.status === "failed" || Date.now() - since > 60_000) return body;
+    await aMoment(since);
   }
 }
 
@@ -90,9 +91,9 @@ export async function startJob(tenant: ApiTenant, experimentId: string, job: Rec
 }
 
 export async function jobEnd(tenant: ApiTenant, experimentId: string, jobId: string): Promise<Answer["body"]> {
-  for (const deadline = Date.now() + 80_000; ;) {
+  for (const since = Date.now(); ;) {
     const { body } = await tenant.secret.get(`${experimentPath(experimentId)}/jobs/${jobId}`);
-    if (!["PENDING", "RUNNING"].includes(body.state) || Date.now() > deadline) return body;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    if (!["PENDING", "RUNNING"].includes(body.state) || Date.now() - since > 80_000) return body;
+    await aMoment(since);
   }
 }
