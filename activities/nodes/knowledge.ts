@@ -88,7 +88,7 @@ async function ask(
     if (!(error instanceof Problem)) throw error;
     const options = { cause: error };
     if (error.code === "not_found") {
-      throw new NodeFailure("knowledge_base_not_found", "The knowledge base is not there any more.", options);
+      throw new NodeFailure("knowledge_base_not_found", "The knowledge base no longer exists.", options);
     }
     if (error.code === "upstream_failed") {
       throw new NodeFailure("upstream_failed", error.message, { ...options, retryable: true, upstream: true });

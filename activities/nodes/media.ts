@@ -68,6 +68,6 @@ export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: 
     const type = mediaType(kind, bytes.subarray(0, MEDIA_PROBE_BYTES));
     if (type !== null) return { bytes, type };
     const what = `Its content is none of ${MEDIA_TYPES[kind].join(", ")}.`;
-    throw new NodeFailure("unsupported_type", `What was given cannot be read. ${what}`);
+    throw new NodeFailure("unsupported_type", `The input cannot be read. ${what}`);
   };
 }

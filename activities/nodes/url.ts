@@ -80,7 +80,7 @@ async function read(
   try {
     return { text: withoutControls(decodeText(bytes, options.charset)) };
   } catch (error) {
-    throw new NodeFailure("unsupported_content_type", "What was loaded is no text, whatever its type says.", {
+    throw new NodeFailure("unsupported_content_type", "The loaded content is not text, although its type says so.", {
       cause: error,
     });
   }

@@ -108,7 +108,7 @@ async function mend(client: Client, gaps: readonly AccessGap[]): Promise<string[
       mended.push(what);
     } catch (error) {
       if (membership) continue;
-      const message = `The database lacks ${what}, and this user cannot mend it. As one who may: ${statement}`;
+      const message = `The database lacks ${what}, and this user may not add it. Run as a user who may: ${statement}`;
       throw new Error(message, { cause: error });
     }
   }

@@ -71,7 +71,7 @@ function problemOfRole(facts: Facts, as: ActsAs): [reason: string, advice: strin
   const { login, role, database, open } = facts;
   if (role !== as)
     return [
-      `a session acts as ${role} and not as ${as}, because what is asked for at the start of a connection gets lost`,
+      `a session acts as ${role} and not as ${as}, because the options of the new connection were lost`,
       NO_POOLER,
     ];
   if (facts.exempt)
@@ -86,10 +86,11 @@ function problemOfRole(facts: Facts, as: ActsAs): [reason: string, advice: strin
     ];
   if (open?.owned)
     return [
-      `${as} owns ${open.name}, and its policies do not hold an owner`,
+      `${as} owns ${open.name}, and policies do not apply to a table's owner`,
       `alter table ${open.name} owner to ${quoted(login)}; -- and run migrate: its grants go with the owner`,
     ];
-  if (open) return [`no policies hold ${as} in ${open.name}`, `alter table ${open.name} enable row level security;`];
+  if (open)
+    return [`no policies restrict ${as} in ${open.name}`, `alter table ${open.name} enable row level security;`];
   return undefined;
 }
 
@@ -111,7 +112,7 @@ function problemOfLogin({ login, role, held }: Facts): [reason: string, advice: 
 export function explainRefusal(error: unknown, as: ActsAs, login: string): unknown {
   // PgBouncer's message if its ignore_startup_parameters does not have `options`.
   if (error instanceof Error && /unsupported startup parameter: options/.test(error.message))
-    return new UnsafeSession("what is asked for at the start of a connection is refused", NO_POOLER, { cause: error });
+    return new UnsafeSession("the options of the new connection were refused", NO_POOLER, { cause: error });
   // The server quotes the name in any language.
   if (as === "login" || !(error instanceof Error) || !error.message.includes(`"${as}"`)) return error;
   switch ((error as { code?: unknown }).code) {

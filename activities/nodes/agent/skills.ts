@@ -95,6 +95,6 @@ export async function readSkill(
 
 async function requireSkill({ db, blobs }: SkillDeps, orgId: string, reference: string): Promise<LoadedSkill> {
   const skill = await loadSkill({ db, blobs }, orgId, reference);
-  if (!skill) throw new NodeFailure("skill_not_found", `The skill ${reference} is not there any more.`);
+  if (!skill) throw new NodeFailure("skill_not_found", `The skill ${reference} no longer exists.`);
   return skill;
 }

@@ -106,5 +106,5 @@ async function draftsOf(db: Db, tool: LlmTool, limits: { readonly max_input_byte
 }
 
 function gone(code: string, what: string): NodeFailure {
-  return new NodeFailure(code, `A tool of the node is not there any more: ${what}.`);
+  return new NodeFailure(code, `A tool of the node no longer exists: ${what}.`);
 }

@@ -31,7 +31,7 @@ function problemsOf(asked: FlowAsked, byName: People): FlowProblem[] {
     const user = byName.get(name);
     if (!user) {
       const message = `There is no user ${name} in the organisation`;
-      const hint = "GET /v2/users lists those there are";
+      const hint = "GET /v2/users lists the existing ones";
       return [problem({ code: "unknown_user", severity: "error", message, hint }, "users", at)];
     }
     const hindrance = cannotAnswer(user);

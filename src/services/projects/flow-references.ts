@@ -27,37 +27,37 @@ const LOOKUPS: Readonly<Record<ReferenceKind, Lookup>> = {
   connection: {
     code: "unknown_connection",
     noun: "connection",
-    hint: "GET /v2/connections lists those there are",
+    hint: "GET /v2/connections lists the existing ones",
     missing: missingById(holdConnections),
   },
   project: {
     code: "unknown_project",
     noun: "project",
-    hint: "GET /v2/projects lists those there are",
+    hint: "GET /v2/projects lists the existing ones",
     missing: missingProjects,
   },
   knowledge_base: {
     code: "unknown_knowledge_base",
     noun: "knowledge base",
-    hint: "GET /v2/knowledge-bases lists those there are",
+    hint: "GET /v2/knowledge-bases lists the existing ones",
     missing: missingById(holdKnowledgeBases),
   },
   provider: {
     code: "unknown_provider",
     noun: "provider",
-    hint: "GET /v2/providers lists those there are",
+    hint: "GET /v2/providers lists the existing ones",
     missing: missingProviders,
   },
   action: {
     code: "unknown_action",
     noun: "action",
-    hint: "GET /v2/providers/{provider_id}/actions lists those there are",
+    hint: "GET /v2/providers/{provider_id}/actions lists the existing ones",
     missing: missingActions,
   },
   skill: {
     code: "unknown_skill",
     noun: "skill",
-    hint: "GET /v2/skills lists those there are",
+    hint: "GET /v2/skills lists the existing ones",
     missing: missingSkills,
   },
 };
@@ -83,7 +83,10 @@ export async function referenceProblems(
 export async function requireReferences(db: Db, references: readonly FlowReference[]): Promise<void> {
   const [problem] = await referenceProblems(db, references);
   if (problem === undefined) return;
-  throw new Problem("conflict", `Node ${problem.node_path} refers to what is not there any more: ${problem.message}.`);
+  throw new Problem(
+    "conflict",
+    `Node ${problem.node_path} refers to something that no longer exists: ${problem.message}.`,
+  );
 }
 
 /** Projects that a refusal lists. */

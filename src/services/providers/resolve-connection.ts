@@ -82,7 +82,7 @@ export function createConnectionResolver({
           : await db.org(orgId, (connection) => findProvider(connection, row.provider_id));
       const auth = provider?.auth.schemes[scheme];
       if (!provider || !auth) {
-        const message = `The provider ${row.provider_id} of the connection "${name}" is not there any more.`;
+        const message = `The provider ${row.provider_id} of the connection "${name}" no longer exists.`;
         throw new NodeFailure("connection_not_found", message);
       }
       const known = auth;

@@ -212,7 +212,7 @@ function requireData(pause: PauseRow, action: string, data: Json | undefined): J
     data !== null &&
     (typeof data !== "object" || Array.isArray(data))
   )
-    throw invalid(["body", "data"], "The arguments that a call is made with instead are an object", "object_type");
+    throw invalid(["body", "data"], "The new arguments of a call must be an object", "object_type");
   if (pause.form === null || (action === REJECT && data === undefined)) return data ?? null;
   if (data === undefined) throw invalid(["body", "data"], "The pause asks for data; see its form", "missing");
   return data;

@@ -23,7 +23,7 @@ export async function earlierInputs(
     if (redacts && JSON.stringify(json).includes(REDACTED)) {
       issues.push({
         loc: ["body", "inputs", id],
-        msg: "What the earlier run was given was not kept; give it again",
+        msg: "This input of the earlier run was not kept; send it again",
         type: "missing",
       });
     }

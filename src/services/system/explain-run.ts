@@ -58,7 +58,7 @@ export async function explainRun(config: Config, runId: string): Promise<Explana
     const all = [...cancelled(run), ...reasons, ...waiting];
     const steps: Reason = {
       code: "steps",
-      text: "It is between two steps: its workflow is under way, and nothing of it waits for longer than moments.",
+      text: "It is between two steps: its workflow is under way, and it waits for nothing that takes longer than moments.",
     };
     return { run_id: runId, org_id, state, reasons: all.length > 0 ? all : [steps] };
   } finally {
@@ -81,13 +81,13 @@ function ended({ run_id, state, finished_at, error, state_reason }: RunRow): Rea
 function cancelled({ run_id, cancel_requested }: RunRow): Reason[] {
   if (!cancel_requested) return [];
   const text = `Its cancellation was asked for at ${time(cancel_requested.at)}; its nodes are being stopped.`;
-  return [{ code: "is_cancelled", text, advice: `Where it must end now: millrace runs cancel ${run_id} --terminate` }];
+  return [{ code: "is_cancelled", text, advice: `To end it now: millrace runs cancel ${run_id} --terminate` }];
 }
 
 function unreachable(message: string): Reason {
   return {
     code: "temporal_unreachable",
-    text: `Temporal does not answer (${message}); no run gets on without it.`,
+    text: `Temporal does not answer (${message}); no run makes progress without it.`,
     advice: "See that TEMPORAL_ADDRESS can be reached: millrace doctor says more.",
   };
 }
