@@ -35,7 +35,7 @@ import type { Schedules } from "../temporal/schedules.ts";
 export interface ApiDeps {
   readonly config: Config;
   readonly db: Database;
-  /** What lists, statistics and exports are read from: they may be a moment old. */
+  /** Lists, statistics and exports read from here; the data may be a moment old. */
   readonly reads: Reads;
   readonly blobs: BlobStore;
   /** The plans this process has loaded; its worker shares them. */
@@ -45,7 +45,7 @@ export interface ApiDeps {
   readonly resources: ResourceStarter;
   /** Checks connections. */
   readonly providerJobs: ProviderJobs;
-  /** What triggers, syncs and monitors that have a schedule are made of. */
+  /** Makes triggers, syncs and monitors that have a schedule. */
   readonly schedules: Schedules;
   /** Starts the workflows of evals. */
   readonly evals: EvalStarter;
@@ -53,33 +53,33 @@ export interface ApiDeps {
   readonly scorer: Scorer;
   /** Starts syncs of knowledge bases. */
   readonly syncs: SyncStarter;
-  /** Starts what is done with many runs. */
+  /** Starts jobs over many runs. */
   readonly runJobs: RunJobStarter;
-  /** How the task queues of the installation stand. */
+  /** Reports the state of the installation's task queues. */
   readonly describeQueues: () => Promise<QueueStats[]>;
   readonly feed: RunFeed;
-  /** Checks flows and answers, whatever that costs. */
+  /** Checks flows and answers, however expensive the check is. */
   readonly evaluation: Evaluation;
-  /** Tells which addresses may be called; the calls themselves are the workers'. */
+  /** Tells which addresses may be called; the workers make the calls. */
   readonly guardedFetch: GuardedFetch;
-  /** Seals what webhooks are signed and sent with. */
+  /** Encrypts the signing secrets and the headers of webhooks. */
   readonly secrets: SecretBox;
   /** Encrypts what Temporal keeps. */
   readonly payloads: Payloads;
-  /** Encrypts what rows of runs keep for their start. */
+  /** Encrypts the values that a run's row keeps until the run starts. */
   readonly startInputs: StartInputs;
-  /** What knowledge bases are queried with. */
+  /** Queries knowledge bases. */
   readonly knowledge: Knowledge;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly observer: RunObserver;
   /** What exports traces, where that is configured. */
   readonly tracer?: Tracer | undefined;
-  /** What /readyz asks, by the name it reports; each rejects when that part does not answer. */
+  /** The checks of /readyz, by the name it reports; each rejects when its part does not answer. */
   readonly readiness: ReadinessParts<"postgres" | "schema" | "temporal">;
 }
 
-/** What the operations share, built of their dependencies by createApp. */
+/** What the operations share; createApp builds it from their dependencies. */
 export interface ApiServices {
   readonly credentials: CredentialLookup;
   readonly signIn: SignIn;

@@ -131,8 +131,8 @@ export function createOperations(deps: ApiDeps, services: ApiServices): Operatio
 }
 
 /**
- * The operations without anything behind them: enough to be described, of no use to serve a request. Whoever makes operations
- * keeps what it is given, and asks nothing but the configuration before a request comes.
+ * The operations without their dependencies: enough to describe them, not to serve requests. The functions that make
+ * operations only keep what they are given; before the first request they read nothing but the configuration.
  */
 export function describeOperations(config: Config): Operation[] {
   return createOperations({ config } as ApiDeps, {} as ApiServices);

@@ -7,20 +7,20 @@ import type { Logger } from "../platform/logging/logger.ts";
 import { renderProblem } from "./http/problem-answer.ts";
 
 /**
- * How long a connection may be idle: longer than load balancers keep theirs (60 s, mostly). Who closes first must not be the
- * server, or a request that is just being sent fails.
+ * How long a connection may be idle: longer than load balancers keep theirs (mostly 60 s). If the server closed
+ * first, a request just being sent would fail.
  */
 const KEEP_ALIVE_MS = 75_000;
 
 /**
- * How long an address and headers may be together, in bytes. Node's 16 KiB would refuse lists whose every filter keeps its
- * bounds: 2,048 characters, each of them twelve bytes once encoded.
+ * Most bytes of an address and its headers together. Node's 16 KiB would refuse lists that use the full length of
+ * every filter: 2,048 characters, each of them twelve bytes once encoded.
  */
 export const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
- * The API's HTTP server, not yet listening. Node would answer on its own, with nothing but a status and unlogged, what is
- * no proper request: what can be read of it goes to the handler as well, and the rest is answered here.
+ * The API's HTTP server, not yet listening. Node itself would answer malformed requests with a bare status and no log
+ * line. Here the handler gets the ones that can be read in part, and this file answers the rest.
  */
 export function createApiServer(handler: RequestListener, logger: Logger): Server {
   const answering = new WeakMap<Duplex, Set<ServerResponse>>();

@@ -27,7 +27,7 @@ const createBody = z
   })
   .meta({ id: "ApiKeyCreate" });
 
-/** Throws 422 where the organisation has not all of these projects. */
+/** Throws 422 unless the organisation has all of these projects. */
 async function requireKnown(db: Database, orgId: string, projects: readonly string[] | null): Promise<void> {
   const [at] = projects === null ? [] : await unknownProjects(db, orgId, projects);
   if (at !== undefined) throw invalid(["body", "projects", at], "There is no such project");

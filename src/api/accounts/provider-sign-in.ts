@@ -54,7 +54,7 @@ export function createProviderSignInOperations(
   const callbackOf = (ctx: RequestContext, { id }: IdentityProvider): URL =>
     new URL(`${baseUrl(config, ctx)}${PATH}/${id}/callback`);
 
-  /** What a step answers, or the page that says why it fails. */
+  /** The answer of a step, or the page that says why it failed. */
   async function page(
     ctx: RequestContext,
     provider: IdentityProvider,
@@ -129,7 +129,7 @@ export function createProviderSignInOperations(
           return refusalPage("rate_limited", requestId, { "Retry-After": String(STARTS.seconds) });
         return page(ctx, provider, async () => {
           const earlier = browserSecret(config, ctx) ?? "";
-          // One for all that a browser begins: sign-ins in two tabs do not end each other.
+          // One cookie for all sign-ins of a browser: sign-ins in two tabs do not end each other.
           const browser = BROWSER_SECRET.test(earlier) ? earlier : randomBytes(32).toString("base64url");
           const url = await signIns.start(provider, callbackOf(ctx, provider).href, browser, returnTo);
           const headers = { Location: url, ...browserCookie(config, ctx, browser, SIGN_IN_SECONDS) };

@@ -66,7 +66,7 @@ export function createSessionOperations(
     return presentMe(principal, user, organisation);
   }
 
-  /** Where a browser goes whose session has ended: to the provider, where the settings end that session too. */
+  /** Where to send a browser whose session has ended: to the provider, if the settings end that session too. */
   async function onward(ctx: RequestContext, sessionId: string, ended: EndedSession): Promise<string | null> {
     const provider = config.MILLRACE_OIDC_PROVIDERS.find(({ id }) => id === ended.provider_id);
     if (!provider?.end_provider_session) return null;
@@ -152,7 +152,7 @@ export function createSessionOperations(
           return ended;
         });
         credentials.forget(session_id);
-        // It has ended here whatever the provider does.
+        // It has ended here, whatever the provider does.
         const url = ended && (await onward(ctx, session_id, ended));
         return url === null ? { status: 204, headers } : { status: 200, body: { provider_sign_out_url: url }, headers };
       },

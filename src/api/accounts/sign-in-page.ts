@@ -82,7 +82,7 @@ ${body}
 
 /** A path of the console as an address has it; null for any other text. */
 export function consolePath(given: string): string | null {
-  // What browsers read as a slash, or leave out.
+  // Characters that browsers read as a slash or leave out.
   if (!/^\/console(?=$|[/?#])/.test(given) || /[\\\p{Cc}]/u.test(given)) return null;
   const base = "http://console.invalid";
   const url = URL.canParse(given, base) ? new URL(given, base) : null;

@@ -192,7 +192,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
         const keys = await db.orgTransaction(principal.org_id, async (connection) => {
           const { user, others } = await lock(connection, user_id);
           requireOtherAdmin(user, others);
-          // Whoever made a key knows its value: left alone it would outlive the user's access.
+          // Whoever made a key knows its value; if it were kept, it would outlive the user's access.
           const revoked = await revokeKeysOfUser(connection, user_id);
           await deleteUser(connection, user_id);
           await audit(connection, { target: { type: "user", id: user_id }, before: presentUser(user) });
@@ -212,7 +212,7 @@ async function lock(db: Db, userId: string): Promise<{ user: User; others: User[
   return { user, others: users.filter((each) => each !== user) };
 }
 
-/** An organisation without an admin could be repaired from the command line only. */
+/** An organisation without an admin could only be repaired from the command line. */
 function requireOtherAdmin(user: User, others: readonly User[]): void {
   const isAdmin = (each: User): boolean => each.role === "admin" && each.disabled_at === null;
   if (isAdmin(user) && !others.some(isAdmin))

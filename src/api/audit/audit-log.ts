@@ -59,7 +59,7 @@ export function createAuditOperations({ db, reads }: ApiDeps): Operation[] {
       success: { 200: { description: "An entry a line.", content: { [NDJSON]: z.string() } } },
       async handler({ query, principal: { org_id }, audit }) {
         const filter = filterOf(query);
-        // Before the first line is read: the file then has the entry, however fast it is.
+        // Recorded before the first line is read, so that the file contains the entry.
         await db.org(org_id, (connection) => audit(connection, {}));
         async function* lines(): AsyncGenerator<string> {
           let beyond: string | null = null;

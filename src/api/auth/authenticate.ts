@@ -15,9 +15,9 @@ export interface Caller {
 }
 
 /**
- * Authenticates a request: by its Authorization header or, at addresses of people (`/v2` and the console's own), by the session of its cookie.
- * Throws the 401 of a missing, unknown, expired or revoked credential or of both, and the 403 of another site's page or of a key that is
- * not for where the request comes from.
+ * Authenticates a request: by its Authorization header or, at addresses of people (`/v2` and the console's own), by
+ * the session cookie. Throws 401 if the credential is missing, unknown, expired or revoked, or if there are two.
+ * Throws 403 for another site's page and for a key that may not be used from where the request comes from.
  */
 export async function authenticate(
   { config, credentials }: { readonly config: Config; readonly credentials: CredentialLookup },
@@ -48,13 +48,13 @@ function bearer(authorization: string | undefined): string {
   return match[1];
 }
 
-/** The 401 of a credential, or of none. */
+/** The 401 for a refused or missing credential. */
 export function unauthorized(detail: string, given: boolean): Problem {
   const challenge = given ? 'Bearer realm="millrace", error="invalid_token"' : 'Bearer realm="millrace"';
   return new Problem("unauthorized", detail, { headers: { "WWW-Authenticate": challenge } });
 }
 
-/** Throws the 403 of a credential that is valid but does not suffice for the operation. */
+/** Throws the 403 for a valid credential that does not suffice for the operation. */
 export function authorise(principal: Principal, operation: Operation): void {
   requireScope(principal, scopeOf(operation));
   if (principal.access === "public") {

@@ -8,7 +8,7 @@ import type { RequestContext } from "../http/operation.ts";
 
 type Restriction = "read_only" | "projects" | "allowed_origins" | "allowed_addresses";
 
-/** Throws 403 where the key is not for the page or the address that a request comes from. */
+/** Throws 403 if the key may not be used from the page or the address that the request comes from. */
 export function requirePlace(config: Config, ctx: RequestContext, { limits }: Principal): void {
   if (limits === undefined) return;
   const { allowed_origins, allowed_addresses } = limits;
@@ -19,7 +19,7 @@ export function requirePlace(config: Config, ctx: RequestContext, { limits }: Pr
     throw restricted("allowed_addresses", `The key may not be used from the address ${address}.`);
 }
 
-/** Throws 403 where the key is not for operations of this scope. */
+/** Throws 403 if the key does not cover operations of this scope. */
 export function requireScope({ limits }: Principal, scope: Scope): void {
   if (limits === undefined) return;
   if (limits.read_only && scope.access === "write") throw restricted("read_only", "The key may only read.");
@@ -28,7 +28,7 @@ export function requireScope({ limits }: Principal, scope: Scope): void {
     throw new Problem("missing_scope", `The key lacks the scope ${missing}.`, { extra: { scope: missing } });
 }
 
-/** The 403 of a key that is not for what a request is about. */
+/** The 403 for a key that does not cover the subject of a request. */
 export function restricted(restriction: Restriction, detail: string): Problem {
   return new Problem("key_restricted", detail, { extra: { restriction } });
 }

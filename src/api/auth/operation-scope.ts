@@ -38,8 +38,8 @@ export function neededRole({ role, method }: Pick<Operation, "role" | "method">)
 }
 
 /**
- * The scope of an operation: of its tag's capability; reading is what a viewer may do and changes nothing. Throws for a tag without a
- * capability, at the start of the process: no operation is forgotten.
+ * The scope of an operation, from its tag's capability. It is a reading scope if a viewer may call the operation and
+ * it changes nothing. Throws when the process starts if a tag has no capability, so no operation is forgotten.
  */
 export function scopeOf(operation: Operation): Scope {
   const capability = CAPABILITY_OF_TAG[operation.tag];

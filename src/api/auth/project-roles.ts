@@ -8,7 +8,7 @@ import type { Operation } from "../http/operation.ts";
 import { restricted } from "./key-limits.ts";
 import { neededRole } from "./operation-scope.ts";
 
-/** Operations whose query or body names the project of all they do. Others are admitted by the address alone. */
+/** Operations whose query or body names the one project they act on. Others are admitted by the address alone. */
 const NAMED_IN_REQUEST: readonly string[] = [
   "callMcp",
   "createRun",
@@ -22,8 +22,9 @@ const NAMED_IN_REQUEST: readonly string[] = [
 ];
 
 /**
- * Operations that name no project, and are for everybody: lists that hold only what belongs to projects the caller may see, and what is
- * about the caller or about nothing of the organisation's. An operation that is not listed is closed to members.
+ * Operations that name no project and are open to everybody: lists limited to the projects the caller may see, and
+ * operations about the caller or about nothing of the organisation's. An operation that is not listed is closed to
+ * members.
  */
 const FOR_MEMBERS: readonly string[] = [
   "closeSession",
@@ -41,14 +42,14 @@ const FOR_MEMBERS: readonly string[] = [
 ];
 
 const PROJECT_NAMES = ["project_id", "flow_id", "flow"] as const;
-/** Parameters of what belongs to a project, and the addresses that have them. */
+/** Parameters that identify something in a project, and the addresses that have them. */
 const OWNED: ReadonlyArray<readonly [ProjectOwned, string, RegExp]> = [
   ["run", "run_id", /\{run_id\}/],
   ["pause", "pause_id", /\{pause_id\}/],
   ["trigger", "id", /^\/v2\/triggers\/\{id\}/],
 ];
 
-/** Whether the project that a request is about can be known before it is handled. */
+/** Whether the project of a request can be known before the request is handled. */
 export function namesProject({ id, path }: Pick<Operation, "id" | "path">): boolean {
   return (
     NAMED_IN_REQUEST.includes(id) ||
@@ -64,7 +65,7 @@ interface RequestParts {
   readonly body: unknown;
 }
 
-/** A project as a request names it: by its own id, or by that of what belongs to it. */
+/** A project as a request names it: by its own id, or by the id of something in it. */
 interface NamedProject {
   /** What the id is of. */
   readonly noun: string;
@@ -72,10 +73,10 @@ interface NamedProject {
   readonly project_id: string | null;
 }
 
-/** Whether some role of the caller may be enough, before it is known which projects a request is about. */
+/** Whether some role of the caller may be enough, before the projects of the request are known. */
 export function mayEverCall(principal: Principal, operation: Operation): boolean {
   if (roleAllows(principal.role, neededRole(operation)) || isForMembers(operation)) return true;
-  // To a member a project without a role in it does not exist.
+  // For a member, a project without a role in it does not exist.
   return (
     namesProject(operation) &&
     (principal.role === "member" || roleAllows(highestRole(principal), neededRole(operation)))
@@ -83,9 +84,9 @@ export function mayEverCall(principal: Principal, operation: Operation): boolean
 }
 
 /**
- * The caller with the role that it has in the projects of a request. Throws 403 where the role does not suffice there, or a key is for
- * other projects, and the 404 of what does not exist where the caller may not see the project. A request that names no project is
- * refused unless the role in the organisation suffices, so that a new operation is.
+ * The caller with its role in the projects of a request. Throws 403 if the role does not suffice there or a key is
+ * for other projects, and 404 if the caller may not see the project. A request that names no project is refused
+ * unless the role in the organisation suffices; so is a new operation.
  */
 export async function requireProjects(
   db: Database,
@@ -106,14 +107,14 @@ export async function requireProjects(
   const named = await namedProjects(db, principal, operation, request);
   const roles = named.map(({ project_id }) => (project_id === null ? role : roleIn(principal, project_id)));
   const hidden = named.find((_, at) => roles[at] === "member");
-  // What only narrows a list finds nothing there.
+  // If a project only narrows a list, the list finds nothing there.
   if (hidden !== undefined && !isForMembers(operation)) throw notFound(hidden.noun);
   const least = ROLES.find((each) => roles.includes(each)) ?? role;
   if (!roleAllows(least, neededRole(operation)) && !isForMembers(operation)) throw tooLowRole(operation, least);
   return { ...principal, role: least, organisation_role: role };
 }
 
-/** The 403 of a role that does not suffice. */
+/** The 403 for a role that does not suffice. */
 export function tooLowRole(operation: Operation, role: Role): Problem {
   return new Problem("forbidden", `This needs the role ${neededRole(operation)}; yours is ${role}.`);
 }

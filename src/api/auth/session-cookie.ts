@@ -8,7 +8,7 @@ const SAFE: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 /** The session, and the browser while it is at an identity provider. */
 type CookieName = "millrace_session" | "millrace_sign_in";
 
-/** With the prefix a browser takes the cookie from https alone, and from no other name of the domain. */
+/** With this prefix a browser takes the cookie from https only, and from no other name of the domain. */
 const nameFor = (name: CookieName, secure: boolean): string => (secure ? `__Host-${name}` : name);
 
 /** Whether people reach the service by https, as its configured address says. */
@@ -21,7 +21,7 @@ export function sessionSecret(config: Config, ctx: RequestContext): string | und
   return cookieOf(config, ctx, "millrace_session");
 }
 
-/** The secret of a browser that has started to sign in by an identity provider. */
+/** The secret of a browser that has started to sign in through an identity provider. */
 export function browserSecret(config: Config, ctx: RequestContext): string | undefined {
   return cookieOf(config, ctx, "millrace_sign_in");
 }
@@ -41,7 +41,7 @@ export function sessionCookie(config: Config, ctx: RequestContext, secret: strin
   return setCookie(config, ctx, "millrace_session", secret ?? "", ["SameSite=Strict"], age);
 }
 
-/** The same of a browser that goes to an identity provider: the way back comes from another site, so it is Lax. */
+/** The same for a browser that goes to an identity provider: it returns from another site, so the cookie is Lax. */
 export function browserCookie(
   config: Config,
   ctx: RequestContext,
@@ -65,9 +65,9 @@ function setCookie(
 }
 
 /**
- * Throws 403 unless the request comes from a page of this service. A browser sends the cookie with it: another site, or another port of
- * the same machine (which SameSite lets through), must not act with it. A request that says nothing of where it
- * comes from is refused too, but where `unknownIsFine`.
+ * Throws 403 unless the request comes from a page of this service. The browser sends the cookie with every request,
+ * so a page of another site, or of another port of the same machine (which SameSite lets through), must not be able
+ * to act with it. A request without any origin is refused too, unless `unknownIsFine`.
  */
 export function requireSameOrigin(config: Config, ctx: RequestContext, { unknownIsFine = false } = {}): void {
   if (SAFE.includes(ctx.method)) return;
@@ -78,7 +78,10 @@ export function requireSameOrigin(config: Config, ctx: RequestContext, { unknown
   throw new Problem("forbidden", "With a session, this may only be asked for by a page of this service itself.");
 }
 
-/** Browsers send no Sec-Fetch-Site to addresses without https: then the origin has to be the host that was asked, or the configured one. */
+/**
+ * Browsers send no Sec-Fetch-Site to addresses without https. Then the origin must be the requested host or the
+ * configured one.
+ */
 function isOwn(config: Config, ctx: RequestContext, origin: string): boolean {
   const url = URL.canParse(origin) ? new URL(origin) : null;
   return url !== null && (url.host === ctx.get("Host") || url.origin === new URL(baseUrl(config, ctx)).origin);

@@ -17,7 +17,7 @@ const TAG = "Documents";
 const PATH = "/documents/{org}/{flow}/{node}/{user_id}";
 /** Documents removed with one statement. */
 const BATCH = 500;
-/** Removed documents that the audit log names; of the others it has the number. */
+/** Number of removed documents that the audit log names; it only counts the others. */
 const NAMED = 20;
 
 const params = z.object({
@@ -32,7 +32,7 @@ const filename = z.string().min(1).max(255).optional().describe("Only the docume
 export function createDocumentOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
 
-  /** The handle of a path. A node that a later version of the flow does not have any more keeps its documents. */
+  /** The handle of a path. A node that a later version of the flow no longer has keeps its documents. */
   async function handleOf(path: z.output<typeof params>, { org_id }: Principal): Promise<DocumentHandle> {
     if (path.org !== org_id) throw notFound("flow");
     const { project_id } = await requireProject(db, org_id, path.flow, "flow");

@@ -61,7 +61,7 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
     await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
   };
 
-  /** Makes the upload a document; answers the one that is there already where this one was made before. */
+  /** Makes the upload a document. Answers the existing one if this upload was already made. */
   async function keep(document: documents.NewDocument): Promise<documents.DocumentRow | null> {
     const { org_id, file_id } = document;
     const countStored = await storageOf(quotas, org_id);
@@ -74,7 +74,7 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
     });
     if (!made) return earlier(document);
     await discardDocuments(deps, made.replaced);
-    // The row is what counts: a start that is lost, or that has to wait, is the sweeper's.
+    // The row is what counts: the sweeper handles a start that is lost or has to wait.
     if (made.pending > MAX_READ_AT_ONCE) return null;
     await runs
       .startIngest({ org_id, file_id })
@@ -82,7 +82,7 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
     return null;
   }
 
-  /** The document that another upload under the same Idempotency-Key has made, before or meanwhile. */
+  /** The document that another upload under the same Idempotency-Key made, earlier or at the same time. */
   async function earlier(document: documents.NewDocument): Promise<documents.DocumentRow> {
     const known = await db.org(document.org_id, (client) => documents.getDocument(client, document.file_id));
     const same = known?.content_hash === document.content_hash && known.filename === document.filename;
@@ -147,7 +147,10 @@ export function createUploadOperations(deps: ApiDeps, { flows, quotas }: ApiServ
 type UploadKind = KindWith<"uploads", true>;
 type UploadNode = PlanNodeOf<UploadKind>;
 
-/** The node that is meant. Throws 422 where there is none, or more than one document node and none is named. */
+/**
+ * The node meant by the request. Throws 422 if there is none, or if there is more than one document node and none is
+ * named.
+ */
 function documentNode(plan: Plan, nodeId: string | undefined): UploadNode {
   const all = plan.nodes.filter((node) => hasTrait(node, "uploads", true));
   const nodes = all.filter(({ type }) => type === "files");

@@ -91,11 +91,11 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
     const row = { ...given, on_error: given.on_error ?? null };
     const { org_id, import_id, dataset_id } = row;
     const inserted = await db.org(org_id, (connection) => insertImport(connection, row));
-    // The same request again: the first one's file is the one that is read.
+    // The same request again: the first one's file is read.
     if (!inserted && "blob_key" in row.source) await discard(row.source.blob_key);
     const found = await db.org(org_id, (connection) => findImport(connection, import_id));
     if (found === null) throw notFound("import");
-    // The row is what counts: a start that is lost is made up for by the sweeper.
+    // The row is what counts: the sweeper makes up for a lost start.
     await evals
       .startImport({ org_id, import_id })
       .catch((err: unknown) => logger.warn({ err, import_id }, "import not started"));

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import ipaddr from "ipaddr.js";
 
 /**
- * The address a request comes from: the socket's, or, where that is a configured proxy, the last address of
- * X-Forwarded-For that is not one. Without configured proxies no header is trusted.
+ * The address a request comes from: the socket's. If that is a configured proxy, it is the last address of
+ * X-Forwarded-For that is not a proxy. Without configured proxies no header is trusted.
  */
 export function clientAddress(req: IncomingMessage, trustedProxies: readonly string[]): string {
   const forwarded = String(req.headers["x-forwarded-for"] ?? "").slice(0, 2048);

@@ -4,7 +4,7 @@ import { isStorable } from "./json-guard.ts";
 import type { Location } from "./issues.ts";
 
 const TRUE = ["true", "1", "yes", "on"];
-/** As JSON has it, with a plus sign where somebody likes one. */
+/** As JSON writes it, with an optional plus sign. */
 const NUMBER = /^[+-]?\d{1,400}(\.\d{1,400})?([eE][+-]?\d{1,3})?$/;
 const FALSE = ["false", "0", "no", "off"];
 

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { Problem } from "../../domain/errors.ts";
 
-/** Where a page lies in its list: its first and its last id, in the list's order. */
+/** The position of a page in its list: its first and its last id, in the list's order. */
 export interface PagePosition {
   readonly first: string;
   readonly last: string;
@@ -10,7 +10,7 @@ export interface PagePosition {
 const SHAPE = /^[A-Za-z0-9_-]{1,512}$/;
 const HASH_LENGTH = 12;
 
-/** A short digest of what a list is narrowed by: a cursor holds only under the same. */
+/** A short digest of a list's filters: a cursor is valid only under the same ones. */
 export function hashFilters(filters: Readonly<Record<string, unknown>>): string {
   const members = Object.entries(filters)
     .filter(([, value]) => value !== undefined)
@@ -24,10 +24,10 @@ export function encodeCursor(position: PagePosition, filtersHash: string): strin
   return Buffer.from(`${payload}.${digest(payload)}`).toString("base64url");
 }
 
-/** Reads a cursor. Throws 400 `invalid_cursor` for what we did not write, 400 `cursor_mismatch` under other filters. */
+/** Reads a cursor. Throws 400 `invalid_cursor` if we did not write it, 400 `cursor_mismatch` under other filters. */
 export function decodeCursor(cursor: string, filtersHash: string, isId: (text: string) => boolean): PagePosition {
   const bytes = Buffer.from(SHAPE.test(cursor) ? cursor : "", "base64url");
-  // The decoder skips what it cannot read; a cursor has one spelling.
+  // The decoder skips what it cannot read, so only the exact spelling of a cursor is accepted.
   const text = bytes.toString("base64url") === cursor ? bytes.toString("utf8") : "";
   const [hash = "", first = "", last = "", checksum, ...rest] = text.split(".");
   if (rest.length > 0 || checksum !== digest(`${hash}.${first}.${last}`) || !isId(first) || !isId(last)) {

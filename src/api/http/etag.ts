@@ -16,12 +16,15 @@ export function revisionTag(revision: number): string {
   return `"r${revision}"`;
 }
 
-/** The tag of a resource that does not: of its content. */
+/** The tag of a resource that does not count its changes: a digest of its content. */
 export function contentTag(content: unknown): string {
   return `"${createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 22)}"`;
 }
 
-/** The tag of a resource as it is, of what a proxy that compresses answers makes of it: nginx marks it as weak, Apache adds a suffix. */
+/**
+ * The tag of a resource, recovered from what a compressing proxy made of it: nginx marks it as weak, Apache adds a
+ * suffix.
+ */
 const unmarked = (tag: string): string => tag.replace(/^W\//, "").replace(/-(?:gzip|br|zstd)"$/, '"');
 
 /** Throws 412 when the If-Match header is there and names another state than `tag`. */

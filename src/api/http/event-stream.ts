@@ -10,7 +10,10 @@ const HEADERS = {
   "X-Accel-Buffering": "no",
 };
 
-/** A server-sent event. `data` is written as JSON, which has no line breaks. Without an id, a client goes on behind the one before. */
+/**
+ * A server-sent event. `data` is written as JSON, which has no line breaks. Without an id, a client resumes after the
+ * previous id.
+ */
 export function serverSentEvent(id: number | null, type: string | null, data: unknown): string {
   return `${id === null ? "" : `id: ${id}\n`}${type === null ? "" : `event: ${type}\n`}data: ${JSON.stringify(data)}\n\n`;
 }

@@ -36,17 +36,17 @@ export interface IdempotentRequest {
   readonly path: string;
   readonly search: string;
   readonly body: Buffer;
-  /** Whether the key's id is that of a run, from which the answer of one that has completed can be made again. */
+  /** Whether the key's id is a run's. The answer of a completed run can be made again from the run. */
   readonly makesRun: boolean;
   /** The caller's credential where the request or its answer holds a secret; see `seal`. */
   readonly credential: string | null;
 }
 
-/** What a handler gets of the key. */
+/** What a handler receives of the key. */
 export interface KeyHold {
   readonly resourceId: string;
   readonly repeated: boolean;
-  /** Null where there is an answer already. */
+  /** Null if an answer is already kept. */
   readonly lease: Lease | null;
 }
 
@@ -55,13 +55,13 @@ export interface Idempotency {
   once(request: IdempotentRequest, serve: (hold: KeyHold) => Promise<Rendered>): Promise<Rendered>;
   /** Fixes the resource id of a key; the request is served every time until an answer is kept. Throws the 409 of another request. */
   claimOnly(request: IdempotentRequest): Promise<KeyHold & { readonly kept?: KeptAnswer }>;
-  /** Keeps the answer of a claimed key for 24 h. `digest`: of the body, where the request has it not. */
+  /** Keeps the answer of a claimed key for 24 h. `digest` is the body's, for requests that have none. */
   keep(request: IdempotentRequest, hold: KeyHold, rendered: Rendered, digest: string): Promise<void>;
 }
 
 /**
- * For the transaction of an effect that replaces what an earlier attempt made. Throws the 409 where a later attempt has taken the
- * key over; until the transaction ends none does.
+ * For the transaction of an effect that replaces what an earlier attempt made. Throws the 409 if a later attempt has
+ * taken the key over; none can until the transaction ends.
  */
 export async function requireHeld(db: Db, hold: KeyHold | null): Promise<void> {
   if (hold?.lease && !(await lockClaim(db, hold.lease))) throw inProgress();
@@ -69,7 +69,7 @@ export async function requireHeld(db: Db, hold: KeyHold | null): Promise<void> {
 
 /** An answer that was kept with the digest of its request's body. */
 export interface KeptAnswer {
-  /** The answer again. Throws the 409 where this is another body. */
+  /** Replays the answer. Throws the 409 if the body is another one. */
   replay(digest: string): Promise<Rendered>;
 }
 
@@ -110,7 +110,7 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
     };
   }
 
-  /** False where the lease is lost. */
+  /** False if the lease was lost. */
   async function keep(request: IdempotentRequest, lease: Lease, rendered: Rendered, digest?: string): Promise<boolean> {
     const { status, headers } = rendered;
     const sealed = request.credential !== null && rendered.body !== undefined;
@@ -124,7 +124,10 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
     return db.org(request.orgId, (connection) => storeAnswer(connection, lease, stored));
   }
 
-  /** What a request answers that has lost its lease: the same as the one that took its key over. Throws the 409 while that one is served. */
+  /**
+   * The answer to a request that lost its lease: the same as the request that took its key over gets. Throws the 409
+   * while that one is still served.
+   */
   async function answerOfNext(request: IdempotentRequest, own: Rendered): Promise<Rendered> {
     const answer = await db.org(request.orgId, (connection) =>
       findAnswer(connection, request.key, hashRequest(request)),
@@ -149,13 +152,13 @@ export function createIdempotency(deps: { db: Database; blobs: BlobStore; logger
       const renewal = setInterval(() => void withConnection(renewClaim).catch(onFailure), (LEASE_SECONDS * 1000) / 3);
       try {
         const rendered = await serve({ resourceId: claimed.resource_id, repeated: claimed.repeated, lease });
-        // The run's row says all of it; nothing is written a second time.
+        // The run's row holds the whole answer, so nothing is written a second time.
         if (rendered.recoverable) return claimed.repeated ? replayed(rendered) : rendered;
         if (!isFinal(rendered)) {
           await withConnection(releaseClaim).catch(onFailure);
           return rendered;
         }
-        // An answer that could not be written is an answer all the same.
+        // Failing to store the answer does not change the answer.
         const kept = await keep(request, lease, rendered).catch(onFailure);
         return kept === false ? await answerOfNext(request, rendered) : rendered;
       } catch (error) {
@@ -206,20 +209,20 @@ function inProgress(): Problem {
   );
 }
 
-/** Whether the answer is final: internal failures and limits may be retried, a run that was executed may not. */
+/** Whether the answer is final: a client may retry internal failures and limits, but not a run that was executed. */
 function isFinal(rendered: Rendered): boolean {
   return (rendered.status < 500 && rendered.status !== 429) || rendered.settled === true;
 }
 
 function hashRequest(request: IdempotentRequest): Buffer {
-  // A plain digest of a body with a password in it could be searched for the password.
+  // A plain digest of a body that holds a password could be used to search for the password.
   const hash = request.credential === null ? createHash("sha256") : createHmac("sha256", request.credential);
   return hash.update(`${request.method} ${request.path}${request.search}\n`).update(request.body).digest();
 }
 
 /**
- * Encrypts an answer that shows a secret once (a new API key) with the caller's own credential, which is stored nowhere:
- * the caller can have the answer again, a reader of the database cannot.
+ * Encrypts an answer that shows a secret once (a new API key) with the caller's own credential, which is stored
+ * nowhere. The caller can get the answer again; a reader of the database cannot.
  */
 function seal(text: string, credential: string): string {
   return encrypt(Buffer.from(text), sealingKey(credential), "").toString("base64");

@@ -3,7 +3,7 @@ import type { ValidationIssue } from "../../domain/errors.ts";
 
 export type Location = "path" | "query" | "body" | "header";
 
-/** pydantic's messages, which clients of the interface already know, for zod's invalid types. */
+/** pydantic's messages for zod's invalid types: clients of the interface already know them. */
 const TYPE_WORDS: Readonly<Record<string, string>> = {
   string: "string_type",
   number: "float_type",

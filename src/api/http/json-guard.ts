@@ -2,9 +2,12 @@ import { nextSlice } from "../../platform/slices.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 
 export const MAX_JSON_DEPTH = 100;
-/** Members and items in all: what parsing and checking a body costs goes by them more than by its bytes. */
+/** Members and items in all: they determine the cost of parsing and checking a body more than its bytes do. */
 export const MAX_JSON_VALUES = 10_000;
-/** The same where a run's inputs, a flow or an import is taken. A flow that is one list of this size has as many values as a flow may. */
+/**
+ * The same for bodies that hold a run's inputs, a flow or an import. A flow that is one list of this size has as many
+ * values as a flow may.
+ */
 export const MAX_WIDE_JSON_VALUES = 500_000;
 /** How many values one slice of the event loop checks. */
 const VALUES_AT_ONCE = 10_000;
@@ -44,7 +47,7 @@ export class JsonShape {
     this.#maxValues = maxValues;
   }
 
-  /** What is wrong with what has been read so far. */
+  /** What is wrong with the text read so far. */
   get problem(): string | null {
     return this.#problem;
   }
@@ -101,11 +104,11 @@ export class JsonShape {
 }
 
 /**
- * Finds values that no part of the service accepts: a member named `__proto__` (it replaces the prototype wherever it is
- * assigned), and text that Postgres cannot hold (U+0000, half a surrogate pair). Null when there is none.
+ * Finds values that no part of the service accepts: a member named `__proto__` (it replaces the prototype wherever it
+ * is assigned), and text that Postgres cannot store (U+0000, half a surrogate pair). Null when there is none.
  */
 export async function findForbidden(value: unknown, bytes: Buffer, looseTop: boolean): Promise<ValidationIssue | null> {
-  // All of these need an escape or the plain word; without either the walk is spared.
+  // All of these need an escape or the plain word. A text with neither needs no walk.
   if (!bytes.includes("\\u") && !bytes.includes("__proto__")) return null;
   const steps = walk(value, ["body"], looseTop, { left: VALUES_AT_ONCE });
   for (;;) {
@@ -148,12 +151,12 @@ function issue(loc: ReadonlyArray<string | number>, msg: string, type: string): 
   return { loc: [...loc], msg, type };
 }
 
-/** What is wrong with a text that Postgres cannot hold; null where nothing is. */
+/** Why Postgres cannot store a text; null if it can. */
 export function unstorableIssue(text: string, loc: ReadonlyArray<string | number>): ValidationIssue | null {
   return isStorable(text) ? null : issue(loc, TEXT_MESSAGE, "string_unicode");
 }
 
-/** Whether Postgres can hold the text. */
+/** Whether Postgres can store the text. */
 export function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes("\u0000");
 }

@@ -43,11 +43,11 @@ export interface Page<Item> {
 }
 
 export interface ListOptions<Row, Item> {
-  /** The name of the list: a cursor of one list is none of another. */
+  /** The name of the list: a cursor of one list is not valid in another. */
   readonly list: string;
   readonly orgId: string;
   readonly query: ListQuery;
-  /** Everything else that narrows the list; undefined members do not count. */
+  /** All other filters of the list; undefined members do not count. */
   readonly filters?: Readonly<Record<string, unknown>>;
   readonly fetch: (page: Keyset) => Promise<Row[]>;
   readonly idOf: (row: Row) => string;
@@ -77,7 +77,7 @@ export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Prom
   if (back) page.reverse();
   const [first, last] = [page.at(0), page.at(-1)];
   const has_more = rows.length > query.page_size;
-  // Going back, a page at the beginning has another one after it.
+  // When going back, a page at the beginning has another one after it.
   const isLast = first === undefined || last === undefined || (!has_more && !back);
   return {
     data: page.map(present),

@@ -7,7 +7,7 @@ const MAX_FILENAME_CHARS = 255;
 
 /** Where the bytes of a part go. */
 export interface Part {
-  /** Resolves once there is room for more; undefined where there is room already. Throws a Problem. */
+  /** Resolves once there is room for more; undefined if there is room already. Throws a Problem. */
   write?(this: void, chunk: Buffer): Promise<unknown> | undefined;
   end?(this: void): void;
 }
@@ -16,7 +16,7 @@ export function notWhole(): Problem {
   return invalid(["body"], "The body is not whole or not multipart/form-data", "multipart_invalid");
 }
 
-/** A part whose bytes come in a transfer encoding, which older clients use. Throws a Problem for one that is not known. */
+/** A part whose bytes are in a transfer encoding, which older clients use. Throws a Problem for an unknown encoding. */
 export function decoded(encoding: string | undefined, { write, end }: Part): Part {
   if (encoding === undefined || /^(7bit|8bit|binary|utf-8)$/i.test(encoding)) return { write, end } as Part;
   if (encoding.toLowerCase() !== "base64") throw notWhole();
@@ -35,7 +35,7 @@ export function decoded(encoding: string | undefined, { write, end }: Part): Par
   };
 }
 
-/** The name of the field, and of the file where the part is one. Throws a Problem. */
+/** The name of the field, and the name of the file if the part is one. Throws a Problem. */
 export function readDisposition(header: string | undefined): { name: string; filename: string | undefined } {
   try {
     const { parameters } = contentDisposition.parse(header ?? "");

@@ -15,7 +15,10 @@ export interface RequestState {
   /** Where traces are exported. */
   trace?: { readonly trace_id: string; readonly span_id: string };
   principal?: Principal;
-  /** Of a body that the handler has read itself: the same for the same parts, whatever stands between them. */
+  /**
+   * Digest of a body that the handler has read itself: equal parts give an equal digest, whatever stands between
+   * them.
+   */
   bodyDigest?: string;
 }
 export type RequestContext = ParameterizedContext<RequestState>;
@@ -49,8 +52,9 @@ export interface OperationRequest<
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
   /**
-   * For an answer that goes on after its request: aborts when the client has disconnected, and soon after its credential has ceased
-   * to be valid. A request is admitted once, and a stream would otherwise be read for as long as it lasts.
+   * For an answer that goes on after its request: aborts when the client has disconnected, and soon after its
+   * credential has ceased to be valid. A request is checked only once, so without this a stream would stay readable
+   * for as long as it lasts.
    */
   readonly streamSignal: () => AbortSignal;
   /** Whether this Idempotency-Key has been seen before with the same request; only `idempotent: "claim"` is served then. */
@@ -61,13 +65,16 @@ export interface OperationRequest<
    */
   readonly newId: () => string;
   /**
-   * For the transaction of an effect that replaces what an earlier attempt with the same Idempotency-Key made: throws the 409
-   * where a later attempt has taken the key over.
+   * For the transaction of an effect that replaces what an earlier attempt with the same Idempotency-Key made: throws
+   * the 409 if a later attempt has taken the key over.
    */
   readonly requireHeld: (db: Db) => Promise<void>;
-  /** Records what the request changes; of a change that the handler does not record, the audit log has only that it was made. */
+  /**
+   * Records what the request changes. If the handler does not record a change, the audit log only says that it was
+   * made.
+   */
   readonly audit: Audit;
-  /** In place of `audit`, where another process makes the change, and records it in its own transaction. */
+  /** Used in place of `audit` if another process makes the change and records it in its own transaction. */
   readonly handOverAudit: () => AuditedRequest;
 }
 
@@ -78,9 +85,9 @@ export interface JsonAnswer {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: AnswerHeaders;
-  /** Nothing was changed, such as by a dry run: the audit log has no entry. */
+  /** Nothing was changed, for example by a dry run: the audit log gets no entry. */
   readonly unchanged?: boolean;
-  /** Only of `idempotent: "run"`: the run has completed, and called again the handler gives this very answer. */
+  /** Only for `idempotent: "run"`: the run has completed, and if called again the handler gives exactly this answer. */
   readonly recoverable?: boolean;
 }
 
@@ -107,7 +114,10 @@ export interface Success {
   readonly example?: unknown;
 }
 
-/** How a value of the answer is a parameter of another operation, e.g. `{ project_id: "$response.body#/project_id" }`. */
+/**
+ * How another operation uses a value of the answer as a parameter, e.g. `{ project_id: "$response.body#/project_id"
+ * }`.
+ */
 export interface Link {
   readonly operationId: string;
   readonly parameters: Readonly<Record<string, string>>;
@@ -130,34 +140,37 @@ export interface OperationDefinition<
   readonly summary: string;
   readonly description: string;
   readonly auth: A;
-  /** The least role; default viewer for GET, editor for the others. Public keys are not asked for it. */
+  /** The lowest role that may call it; default viewer for GET, editor for the others. Does not apply to public keys. */
   readonly role?: Role;
   readonly params?: P;
-  /** Anything not declared is refused, unless `looseQuery`. */
+  /** Undeclared parameters are refused, unless `looseQuery`. */
   readonly query?: Q;
   readonly looseQuery?: boolean;
   readonly headers?: H;
   /** Schema of a JSON body. One that accepts undefined makes the body optional. */
   readonly body?: B;
   /**
-   * A multipart body, which the handler reads with `readMultipart`. Beside `body` the request may be either: then `body`
-   * has to accept undefined, which is what the handler finds where the request is multipart.
+   * A multipart body, which the handler reads with `readMultipart`. If `body` is also set, the request may be either;
+   * `body` then has to accept undefined, which the handler gets for a multipart request.
    */
   readonly multipart?: z.ZodObject;
   /**
-   * The media type of a body that the handler reads itself, with `readBody` or `readJson`. Beside `body` and `multipart`, as
-   * the latter is.
+   * The media type of a body that the handler reads itself, with `readBody` or `readJson`. It can be combined with
+   * `body` and `multipart`, under the same rule.
    */
   readonly bytes?: string;
   /** A form-encoded body, which the handler reads with `readForm`. */
   readonly form?: z.ZodObject;
-  /** Which configured limit holds for the JSON body; default "json". */
+  /** Which configured limit applies to the JSON body; default "json". */
   readonly bodyLimit?: "json" | "run";
   /** The JSON body may have very many members: it holds a run's inputs, a flow or an import. */
   readonly wideBody?: boolean;
   /** Never refuses the body for a member it does not know, not even for `__proto__`. */
   readonly looseBody?: boolean;
-  /** The body holds values that are kept as they are: a number that reading would change is a text with the same digits. */
+  /**
+   * The body holds values that are kept unchanged: a number that reading would change becomes a text with the same
+   * digits.
+   */
   readonly exactNumbers?: boolean;
   readonly success: Readonly<Record<number, Success>>;
   /** Codes that the other members do not imply. */
@@ -171,14 +184,16 @@ export interface OperationDefinition<
    * is marked as recoverable the handler makes it again from that run.
    */
   readonly idempotent?: boolean | "claim" | "run";
-  /** What of a body makes another request of it than of the first one with the same Idempotency-Key; default all. */
+  /** The part of a body that tells a request from the first one with the same Idempotency-Key; default all. */
   readonly sameness?: (body: z.output<NonNullable<B>>) => unknown;
   /**
    * What the audit log has of a success; default "always" for everything but GET. "always" of a GET: it shows a secret or gives out
    * a whole collection. "run": nothing, as the run's own record says who has started it. "never" of another method: it changes nothing.
    */
   readonly audit?: "always" | "run" | "never";
-  /** The request or its answer holds a secret: what is kept for a replay is encrypted with the caller's credential. */
+  /**
+   * The request or its answer holds a secret: the answer kept for a replay is encrypted with the caller's credential.
+   */
   readonly confidential?: boolean;
   /** Named examples of the request body. */
   readonly examples?: Readonly<Record<string, unknown>>;

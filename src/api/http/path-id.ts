@@ -3,7 +3,7 @@ import { noSuchVersion, notFound } from "../../domain/errors.ts";
 import type { Problem } from "../../domain/errors.ts";
 import { VERSION_PATTERN } from "../../domain/skills/reference.ts";
 
-/** What a version that cannot be is answered with: the same as one that is not there. */
+/** The answer for an impossible version: the same as for one that does not exist. */
 const absences = z.registry<{ absent: () => Problem }>();
 
 /** A UUID in a path, in either case; anything else is a 422 at `path`. */

@@ -1,4 +1,4 @@
-/** What a Prefer header asks for (RFC 7240); what is not understood is ignored, as it says. */
+/** What a Prefer header asks for (RFC 7240). As the RFC says, preferences that are not understood are ignored. */
 export interface Preferences {
   readonly respondAsync: boolean;
   /** Seconds; absent where not asked for. */

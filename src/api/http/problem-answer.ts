@@ -49,7 +49,7 @@ export function renderProblem(problem: Problem, requestId: string): Rendered {
     status: problem.status,
     headers: { ...problem.headers, "Content-Type": valid ? "application/problem+json" : "application/json" },
     body: JSON.stringify(body),
-    // The answer of an executed run never changes, also where it failed.
+    // The answer of an executed run never changes, even if the run failed.
     settled: "run_id" in problem.extra,
   };
 }

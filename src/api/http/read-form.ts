@@ -12,7 +12,7 @@ export interface FormLimits {
 
 /** A form-encoded body. */
 export interface FormBody {
-  /** By name; each as often as it was given. */
+  /** By name; each name with all its values. */
   readonly members: ReadonlyMap<string, readonly string[]>;
   readonly tooMany: boolean;
 }

@@ -125,7 +125,7 @@ export async function readBytes(
       if (size > limit) throw tooLarge("body", limit);
       look(chunk);
       chunks.push(chunk);
-      // A socket that has much to give would have the event loop for itself, a megabyte at a time.
+      // A socket with much data would otherwise keep the event loop to itself, a megabyte at a time.
       if (size > LONG_BODY_BYTES) await nextSlice();
     }
   } catch (error) {
@@ -135,7 +135,7 @@ export async function readBytes(
   return Buffer.concat(chunks, size);
 }
 
-/** The same of a request whose body is no JSON; what it was is noted for a repeated request. */
+/** The same for a request whose body is not JSON; its digest is noted for a repeated request. */
 export async function readBody(ctx: RequestContext, limit: number): Promise<Buffer> {
   const bytes = await readBytes(ctx.req, limit);
   ctx.state.bodyDigest = createHash("sha256").update(bytes).digest("hex");

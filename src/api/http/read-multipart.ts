@@ -18,7 +18,7 @@ import { readTexts } from "./validate.ts";
 const MAX_FIELDS = 50;
 /** All declared fields together (bytes). */
 const MAX_FIELDS_BYTES = 1024 * 1024;
-/** What a body may be longer than its files by: boundaries, headers and fields (bytes). */
+/** How much longer than its files a body may be: boundaries, headers and fields (bytes). */
 const MAX_ENVELOPE_BYTES = 4 * 1024 * 1024;
 /** All headers of all parts together (bytes). */
 const MAX_HEADERS_BYTES = 512 * 1024;
@@ -44,7 +44,7 @@ export interface MultipartLimits {
   readonly maxFiles?: number;
 }
 
-/** The members of a form that are no files. */
+/** The members of a form that are not files. */
 type Fields<S extends z.ZodObject> = {
   [K in keyof z.output<S> as Exclude<z.output<S>[K], undefined> extends File | File[] ? never : K]: z.output<S>[K];
 };
@@ -133,7 +133,8 @@ interface Token {
   readonly end?: number;
 }
 
-// Its types leave it out. Its reader of whole forms is not used: it finds file names in quadratic time, for one.
+// Its types omit it. Its reader of whole forms is not used; among other things, it finds file names in quadratic
+// time.
 const { MultipartParser } = formidable as unknown as {
   readonly MultipartParser: new () => Transform & { initWithBoundary(boundary: string): void };
 };
@@ -193,7 +194,7 @@ function createPartReader<T>(
     }
   }
 
-  /** What takes the part whose headers have come. Throws a Problem. */
+  /** The sink for the part whose headers have arrived. Throws a Problem. */
   function open(): Part {
     const { name, filename } = readDisposition(headers.get("content-disposition"));
     const type = headers.get("content-type");
@@ -237,7 +238,7 @@ function createPartReader<T>(
         "too_long",
       );
     files.push(field);
-    // Where it is given up and nobody reads it any more, its error must not end the process.
+    // If the stream is given up and nobody reads it any more, its error must not end the process.
     const content = new PassThrough().on("error", () => undefined);
     streams.push(content);
     const work = take({ field, filename, declaredType, content });
@@ -262,7 +263,7 @@ function createPartReader<T>(
     /** Rejects as soon as the body cannot be taken any more. */
     failed,
     fail: (error: unknown) => fail(error),
-    /** The form's fields among what was read, with the types that it declares. */
+    /** The form's fields among those read, converted to their declared types. */
     fields<S extends z.ZodObject>(): Fields<S> {
       const issues: ValidationIssue[] = [];
       for (const name of fileFields.keys())
@@ -274,12 +275,12 @@ function createPartReader<T>(
       if (issues.length > 0) throw new ValidationProblem(issues);
       return fields as Fields<S>;
     },
-    /** Of the parts that count, once they have been read. */
+    /** Results of the parts that count, once they have been read. */
     digest(): string {
       const parts = contents.map(({ hash, ...each }) => [each.name, each.filename, each.type, hash.digest("hex")]);
       return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
     },
-    /** What takes a file does not wait for the rest of it. */
+    /** The consumer of the file does not wait for the rest of it. */
     giveUp(): void {
       for (const stream of streams) stream.destroy(new Error("the upload was given up"));
     },

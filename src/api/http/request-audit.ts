@@ -12,11 +12,11 @@ const SHOWN_CHARACTERS = 300;
 /** What the audit log gets of one request. */
 export interface RequestAudit {
   readonly audit: Audit;
-  /** For a process that records the change in its own transaction. Then nothing is written here. */
+  /** For a process that records the change in its own transaction. Nothing is written here then. */
   handOver(): AuditedRequest;
   /**
-   * The net under the handlers: writes an entry for a request that has succeeded without any, so that no change is left out. It
-   * says who did what to which resource, and not what it was before.
+   * A safety net under the handlers: writes an entry for a successful request that recorded none, so that no change
+   * is left out. The entry says who did what to which resource, but not what the resource was before.
    */
   complete(answer: Answer, params: Readonly<Record<string, unknown>>): Promise<void>;
 }
@@ -76,7 +76,7 @@ export function requestOf(
   };
 }
 
-/** The last id among an address's parameters: the ones before it say what the resource belongs to. */
+/** The last id among an address's parameters; those before it name what the resource belongs to. */
 function targetOf(members: Readonly<Record<string, unknown>>): AuditTarget | undefined {
   return Object.entries(members)
     .flatMap(([name, id]) => {
@@ -86,7 +86,7 @@ function targetOf(members: Readonly<Record<string, unknown>>): AuditTarget | und
     .at(-1);
 }
 
-/** The first member of an answer: there a new resource has its id. */
+/** The first member of an answer: a new resource has its id there. */
 function firstMember(answer: Answer): Readonly<Record<string, unknown>> {
   const body = answer === "written" || "content" in answer ? undefined : answer.body;
   return typeof body === "object" && body !== null ? Object.fromEntries(Object.entries(body).slice(0, 1)) : {};

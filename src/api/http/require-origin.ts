@@ -7,8 +7,8 @@ import type { RequestContext } from "./operation.ts";
 const LOOPBACK = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 /**
- * Throws 403 for a web page of another origin (its name may have been bound to this service's address), as the Model Context Protocol
- * wants it: but for public keys, which are for pages, and pages of this machine.
+ * Throws 403 for a web page of another origin (its name may have been bound to this service's address), as the Model
+ * Context Protocol requires. Public keys, which are for pages, and pages of this machine are exempt.
  */
 export function requireOrigin(config: Config, ctx: RequestContext, principal: Principal): void {
   const origin = ctx.get("Origin");

@@ -24,11 +24,14 @@ import { createRequestAudit } from "./request-audit.ts";
 import { send } from "./send.ts";
 import { validateRequest } from "./validate.ts";
 
-/** More than any operation takes: whoever repeats a request is held to what was taken the first time. */
+/** More files than any operation takes: a repeated request is compared with what was taken the first time. */
 const MAX_FILES = 1000;
-/** With what is cached of a credential, a stream ends within the 5 s in which a revoked credential is to be refused. */
+/**
+ * Together with the caching of credentials, a stream ends within the 5 s in which a revoked credential is to be
+ * refused.
+ */
 const READMIT_EVERY_MS = 1500;
-/** 404: of what belongs to a project that the caller may see no more. */
+/** 404: something in a project that the caller may no longer see. */
 const REFUSALS: readonly number[] = [401, 403, 404];
 
 export interface ServeDeps {
@@ -142,7 +145,7 @@ async function readRequest(
   return { body: value, bytes };
 }
 
-/** Of a body that nobody else reads; "" of JSON, which the request has already. */
+/** Digest of a body that nobody else reads; "" for JSON, which the request has already. */
 async function digestOf(ctx: RequestContext, { multipart, bytes }: Operation, config: Config): Promise<string> {
   const limit = config.MILLRACE_UPLOAD_LIMIT_BYTES;
   if (bytes !== undefined && mediaType(ctx.req) === bytes) await readBody(ctx, limit);
@@ -189,7 +192,7 @@ async function renderOutcome(call: () => Promise<Answer>, requestId: string): Pr
   }
 }
 
-/** Aborts once the request would be refused, were it made now. */
+/** Aborts once the same request, made now, would be refused. */
 function refusedSignal(
   ctx: RequestContext,
   operation: Operation,

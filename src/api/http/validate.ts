@@ -75,7 +75,7 @@ export function readTexts(
   if (parsed.success && coerced.issues.length === 0) return parsed.data;
   for (const issue of coerced.issues) issues.push(issue);
   if (!parsed.success) {
-    // What could not be read is reported once, not also as missing.
+    // A value that could not be read is reported once, not also as missing.
     const unread = new Set(coerced.issues.map((issue) => issue.loc[1]));
     for (const issue of toValidationIssues(parsed.error, location, coerced.values)) {
       if (!unread.has(issue.loc[1])) issues.push(issue);
@@ -93,9 +93,9 @@ function readBody(schema: z.ZodType, value: unknown, issues: ValidationIssue[], 
 }
 
 /**
- * Checks the declared members and leaves all others as they are: a loose schema would copy every one of them. Of a member
- * `__proto__`, which is to be reported as any other that is not known, only the name is kept: undefined becomes no
- * prototype, wherever it may be assigned.
+ * Checks the declared members and leaves all others as they are; a loose schema would copy every one of them. A
+ * member `__proto__` must be reported like any unknown one, but only its name is kept: its value is undefined, which
+ * becomes no prototype, wherever it may be assigned.
  */
 function readLooseBody(schema: z.ZodObject, value: object, issues: ValidationIssue[]): unknown {
   const declared = Object.keys(schema.shape).filter((name) => Object.hasOwn(value, name));

@@ -1,8 +1,8 @@
 import { Problem } from "../../domain/errors.ts";
 
 /**
- * The range of a `Range` header over so many bytes, both ends included; null for the whole: without a header, with several ranges
- * or another unit, which may be ignored. Throws 416 where it lies outside.
+ * The range that a `Range` header asks for, both ends included. Null for the whole: without a header, with several
+ * ranges or with another unit, which may be ignored. Throws 416 if it lies outside.
  */
 export function byteRange(
   header: string | undefined,

@@ -79,7 +79,7 @@ export const resourcesBody = z
   })
   .meta({ id: "KnowledgeBaseResourcesInput" });
 
-/** What can be said anew of a resource. */
+/** The fields of a resource that can be updated. */
 export const resourceChange = z
   .strictObject({
     name: visibleText(512).optional().describe("The new name of the resource (`resource_path`)."),

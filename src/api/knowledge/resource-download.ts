@@ -15,7 +15,10 @@ export const resourceParams = z.object({
   resource_id: pathId("resource"),
 });
 
-/** What a browser may show instead of saving it: nothing of these can run a script in this origin. The type that is answered, by that of the resource. */
+/**
+ * Types that a browser may show instead of saving; none of them can run a script in this origin. Maps the type of a
+ * resource to the type of the answer.
+ */
 const SHOWN: Readonly<Record<string, string>> = {
   "application/pdf": "application/pdf",
   "image/gif": "image/gif",

@@ -74,7 +74,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
     await blobs.delete(key).catch((err: unknown) => logger.warn({ err, key }, "blob left behind"));
   };
 
-  /** Adds them; what has been stored for them is removed where they are refused. */
+  /** Adds them; if they are refused, the content stored for them is removed. */
   async function add(orgId: string, toAdd: readonly ResourceToAdd[]): Promise<AddedResource[]> {
     try {
       return await addResources({ ...deps, quotas }, orgId, toAdd);
@@ -311,7 +311,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
   ];
 }
 
-/** Of what can be changed of a resource, and not of how far its indexing is. */
+/** Covers the editable fields of a resource, not the progress of its indexing. */
 const tagOf = ({ resource_path, user_metadata }: ResourceRow): string => contentTag({ resource_path, user_metadata });
 
 function common(base: KnowledgeBaseRow, resource_id: string, external_id: string | undefined, user_metadata: Metadata) {

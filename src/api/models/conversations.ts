@@ -66,7 +66,7 @@ const presentTurn = ({ turn_id, run_id, path, said: [question, answer], created_
 
 /** `/v2/projects/{project_id}/conversations`: what models with a memory remember. */
 export function createConversationOperations({ db, reads }: ApiDeps): Operation[] {
-  /** Removes the conversation of a user, or all of them; how many, is in the audit log with the last of them. */
+  /** Removes the conversation of a user, or all of them. The last entry in the audit log gives their number. */
   async function remove(audit: Audit, orgId: string, projectId: string, userId: string | null): Promise<number> {
     const { project_id } = await requireProject(db, orgId, projectId, "project");
     const target = userId === null ? { type: "project", id: project_id } : { type: "user", id: userId };

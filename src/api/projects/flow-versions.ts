@@ -82,7 +82,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
         const { version, created } = await db.orgTransaction(principal.org_id, async (connection) => {
           const deployed = await deployFlow(connection, deployment);
           const target = { type: "project", id: project_id };
-          // The flow itself is the version's, which never changes.
+          // The flow comes from the version and never changes.
           await audit(connection, { target, after: { ...presentFlowVersion(deployed.version), publish } });
           return deployed;
         });

@@ -31,7 +31,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
   const service = { ...deps, checkInputs: createInputCheck(evaluation) };
   const read = (orgId: string, actionRunId: string): Promise<ActionRunRow> =>
     db.org(orgId, (connection) => requireActionRun(connection, actionRunId));
-  /** The run once it has ended, or as it is when the time is up. */
+  /** The run once it has ended, or its present state when the time is up. */
   async function ended(run: ActionRunRow, waitMs: number, signal: AbortSignal): Promise<ActionRunRow> {
     if (run.finished_at !== null || waitMs <= 0) return run;
     await providerJobs.actionEnded(run.action_run_id, waitMs, signal);
@@ -83,7 +83,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
         const { org_id } = principal;
         const prefer = parsePrefer(headers.prefer);
         const action_run_id = newId();
-        // The action may start a run: a flow that calls this starts itself by a detour.
+        // The action may start a run; through it a flow could call itself.
         const startedBy = callerOfRequest(deps.secrets, org_id, ctx.headers);
         await admitNested(db, org_id, { startedBy }, action_run_id, config.MILLRACE_MAX_NESTED_RUNS);
         const accepted = await createActionRun(service, {

@@ -67,7 +67,10 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
     headers: { ETag: revisionTag(connection.revision) },
   });
 
-  /** The connection after a check that may have failed to start: then it stays unverified, and can be checked later. */
+  /**
+   * The connection after a check. If the check failed to start, the connection stays unverified and can be checked
+   * later.
+   */
   async function checked(connection: ConnectionRow): Promise<ConnectionRow> {
     const { org_id, connection_id } = connection;
     try {

@@ -25,18 +25,18 @@ import {
   triggerSchema,
 } from "./provider-presenter.ts";
 
-/** Ids of providers, actions and triggers. What cannot be one is as good as an unknown one. */
+/** Ids of providers, actions and triggers. A malformed id is treated as an unknown one. */
 const id = z.string().min(1).max(200);
 const params = z.object({ provider_id: id });
 const actionParams = params.extend({ action_id: id });
 const triggerParams = params.extend({ trigger_id: id });
-// By id: they come with the service or an import, all at once.
+// Sorted by id: providers come with the service or an import, all at once.
 const byId = listQuery.extend({ order: z.enum(["asc", "desc"]).default("asc").describe("By id.") });
 
 const TAG = "Providers and actions";
 const LISTS = { tag: TAG, auth: "secret", problems: ["invalid_cursor", "cursor_mismatch"] } as const;
 
-/** `/v2/providers`: what actions, triggers and connections are of. */
+/** `/v2/providers`: the services that actions, triggers and connections belong to. */
 export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
   const require = (orgId: string, providerId: string): Promise<Provider> =>
     db.org(orgId, (connection) => requireProvider(connection, providerId));

@@ -11,7 +11,7 @@ import { userHandle } from "../http/text-fields.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { versionMember } from "./run-request.ts";
 
-// Of a flow that cannot be called nobody learns whether the organisation or the flow is wrong: both are the same 404.
+// If a flow cannot be called, nobody learns whether the organisation or the flow is wrong: both give the same 404.
 export const flowParams = z.object({
   org_id: pathId("credential's organisation"),
   flow_id: pathId("flow, which is its project's"),
@@ -19,7 +19,7 @@ export const flowParams = z.object({
 
 export const flowQuery = z.object({ version: versionMember });
 
-/** The body of an inference call: inputs by node id; what no input takes is ignored and reported. */
+/** The body of an inference call: inputs by node id. Values that no input takes are ignored and reported. */
 export const flowBody = z
   .object({
     user_id: z
@@ -44,13 +44,13 @@ export interface FlowCall {
   /** See RunRequest. */
   readonly started_by: StartedBy | undefined;
   readonly repeated: boolean;
-  /** The caller asks for no more than that the run has been accepted. */
+  /** The caller only asks for confirmation that the run has been accepted. */
   readonly asynchronous?: boolean;
 }
 
 /**
- * Makes what all inference calls begin with: find the flow, check the inputs, create the run. Throws the 404 of an
- * unknown flow or version and the 422 of its inputs.
+ * Makes the steps that begin every inference call: find the flow, check the inputs, create the run. Throws 404 for an
+ * unknown flow or version and 422 for its inputs.
  */
 export function createFlowCall(
   { config, db }: Pick<ApiDeps, "config" | "db">,
@@ -61,7 +61,7 @@ export function createFlowCall(
     const { org_id } = principal;
     const isPublic = principal.access === "public";
     if (params.org_id !== org_id) throw notFound("flow");
-    // What is gone since, a version or a limit, does not change what has taken place.
+    // A version or a limit that has changed since does not change a run that already exists.
     const known = repeated ? await db.org(org_id, (connection) => getRun(connection, run_id)) : null;
     if (known && isPublic && !(await flows.wasPublished(known))) throw noSuchVersion();
     if (known) return known;

@@ -10,7 +10,7 @@ import type { FollowDeps } from "./follow-run.ts";
 /** Events read at once. */
 const EVENT_PAGE = 500;
 
-/** What is new of a text that a model writes. It has no number of its own: after a break, it may come again. */
+/** The new part of a text that a model writes. It has no number of its own: after a break, it may come again. */
 export interface TextPiece {
   readonly type: "output.delta";
   readonly seq: number;
@@ -35,7 +35,7 @@ class SentTexts {
     this.#ended = new Set(ended);
   }
 
-  /** What is new, of all of them or of one; `seq` is the number of the last event before. */
+  /** The new pieces of all texts, or of one; `seq` is the number of the previous event. */
   *take(texts: Texts, seq: number, only?: string): Generator<TextPiece, void> {
     for (const [path, { attempt, step, text }] of texts) {
       if (this.#ended.has(path) || (only !== undefined && only !== path)) continue;
@@ -83,11 +83,12 @@ export async function* followEvents(
 
   const read = async (_: RunRow | undefined, textOnly: boolean): Promise<Batch | null> => {
     const events = textOnly ? [] : await db.org(org_id, (client) => listRunEvents(client, run_id, seen, EVENT_PAGE));
-    // After the events, and whole where one is an end: what was written before it is there then, though its hint may be on its way.
+    // After the events, and complete if one of them is an end: all text written before an end is stored by then,
+    // though the hint about it may be on its way.
     const now = (await growing?.read(events.some(isEnd))) ?? new Map();
     if (events.length > 0 || sent.isBehind(now)) return { events, texts: now };
     if (textOnly) return null;
-    // Nothing more will come of a closed run once the client has its last event.
+    // A closed run yields nothing more once the client has its last event.
     const row = await db.org(org_id, (client) => getRun(client, run_id));
     return !row || (isTerminal(row.state) && row.event_seq <= seen) ? { events, texts: now } : null;
   };

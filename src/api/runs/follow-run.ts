@@ -13,7 +13,7 @@ export interface FollowDeps {
   readonly keepAliveMs: number;
 }
 
-/** A run as it is, and the texts that its models have written so far. */
+/** The present state of a run, and the texts that its models have written so far. */
 export interface RunMoment {
   readonly row: RunRow;
   readonly texts: Texts;
@@ -22,9 +22,10 @@ export interface RunMoment {
 const NO_TEXTS: Texts = new Map();
 
 /**
- * A run as it changes: at once, then whenever its record has moved or a text of one of the nodes at `paths` has grown, last its
- * terminal row; null when nothing has happened for a while. Changes that come while the taker is busy are one. Ends early, without
- * an error, when the client goes away or the process stops; the run goes on.
+ * A run as it changes: at once, then whenever its record has moved or a text of one of the nodes at `paths` has
+ * grown, and last its terminal row; null when nothing has happened for a while. Changes that arrive while the
+ * consumer is busy are merged. Ends early, without an error, when the client goes away or the process stops; the run
+ * goes on.
  */
 export async function* followRun(
   { db, waiter, texts, keepAliveMs }: FollowDeps,

@@ -10,7 +10,7 @@ export function metadataAddress(row: Pick<RunRow, "org_id" | "project_id" | "run
   return `/inference/v0/run/${row.org_id}/${row.project_id}/metadata?run_id=${row.run_id}`;
 }
 
-/** Whose fault a run's failure is to its caller: upstream, the time limit, or the service. */
+/** Who is to blame for a run's failure, seen by its caller: upstream, the time limit, or the service. */
 function failureCode(error: RunError | null): ProblemCode {
   if (error?.code === "run_timeout") return "run_timeout";
   return error?.upstream ? "upstream_failed" : "run_failed";

@@ -15,7 +15,7 @@ export const outputsSchema = z.record(z.string(), z.unknown()).meta({
   description: "The value of every output of the flow, by node id. The members depend on the flow.",
 });
 
-/** The answer of a run: always these members, but for `pauses`. */
+/** The answer of a run: always these members, except `pauses`. */
 export const inferenceSchema = z
   .object({
     outputs: outputsSchema,

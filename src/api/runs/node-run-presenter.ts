@@ -38,7 +38,7 @@ export const usageSchema = z
   .meta({ id: "Usage" });
 export type UsageView = z.infer<typeof usageSchema>;
 
-/** What was used, with zero for what was not. */
+/** The usage, with zero for what was not used. */
 export function presentUsage(usage: Readonly<Record<string, unknown>> | null): UsageView {
   const amount = (name: string): number => (typeof usage?.[name] === "number" ? usage[name] : 0);
   return {
@@ -127,7 +127,7 @@ function attemptLog(node: NodeRunRow, rows: readonly AttemptRow[]): NodeRunView[
   const log = new Map<number, NodeRunView["attempt_log"][number]>();
   for (const { type, at, attempt, started_at, next_attempt_at, error } of rows) {
     const known = log.get(attempt);
-    // Events of before had no time of the end: theirs was that of the beginning.
+    // Older events have no end time; their time is that of the beginning.
     const hasEnded = type === "node.finished" || (error !== null && started_at !== null);
     log.set(attempt, {
       attempt,

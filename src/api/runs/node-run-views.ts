@@ -22,7 +22,7 @@ export async function viewNodes(
   });
 }
 
-/** Adds what other tables have about nodes; no query where no node has any of it. */
+/** Adds data about nodes from other tables; without a query if no node has any. */
 export async function viewNodeRows(db: Db, runId: string, rows: readonly NodeRunRow[]): Promise<NodeRunView[]> {
   const retried = rows.filter(({ attempts, state }) => attempts > 1 || state === "RETRYING").map(({ path }) => path);
   const attempts = retried.length === 0 ? [] : await listAttempts(db, runId, retried);

@@ -58,8 +58,9 @@ function defaultOf(plan: Plan, id: string): unknown {
 export type Frame = InferenceView & { readonly reset?: true };
 
 /**
- * Makes frames of what a run's outputs are by now. With `delta` a frame has what is new: outputs that the frames before did not
- * have, and what has been added to texts. What does not go on from what was sent comes whole, in a frame that says so.
+ * Makes frames of a run's outputs so far. With `delta` a frame has only what is new: outputs that earlier frames did
+ * not have, and text added to them. An output that does not continue what was sent comes whole, in a frame that says
+ * so.
  */
 export function createFrames(delta: boolean): (view: InferenceView) => Frame[] {
   const sent = new Map<string, Json>();

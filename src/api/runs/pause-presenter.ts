@@ -7,7 +7,7 @@ const assigneesSchema = z
   .object({ users: z.array(z.string()), roles: z.array(z.enum(ASSIGNEE_ROLES)) })
   .meta({ id: "Assignees" });
 
-/** A pause as callers of a flow see it, who may be anybody: not who is asked. */
+/** A pause as callers of a flow see it. They may be anybody, so it does not say who is asked. */
 export const flowPauseSchema = z
   .object({
     pause_id: z.uuid(),

@@ -34,7 +34,7 @@ const listedPauseSchema = pauseSchema
 
 const COMMON = { tag: "Runs", auth: "secret", method: "GET" } as const;
 
-/** `/v2/pauses`: what people are asked, over all runs of the organisation. */
+/** `/v2/pauses`: questions to people, over all runs of the organisation. */
 export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -72,7 +72,7 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
             whose: assignee === undefined ? undefined : await assigned(connection, assignee, caller),
           };
         });
-        // Nobody of this id, and a caller who may answer nothing, have no pauses.
+        // An unknown user, and a caller who may answer nothing, have no pauses.
         const isEmpty = whose === null || (may_answer && !roleAllows(highestRole(principal), "editor"));
         const filter = {
           status,
@@ -129,7 +129,7 @@ async function assigned(db: Db, assignee: string, me: Person | null): Promise<Pe
 
 type NamedPause = ListedPauseRow & { readonly node_name: string | null };
 
-/** Adds what the flows call the nodes. */
+/** Adds the names that flows give the nodes. */
 async function named(db: Db, pauses: readonly ListedPauseRow[]): Promise<NamedPause[]> {
   const nameOf = await readNodeNames(db, pauses);
   return pauses.map((pause) => ({ ...pause, node_name: nameOf(pause) }));

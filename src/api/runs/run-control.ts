@@ -175,7 +175,7 @@ is marked \`reused\` among the new run's nodes.`,
   ];
 }
 
-/** Throws 409 where the run does not go on so, and 422 where it is not said from where. */
+/** Throws 409 if the run cannot go on like this, and 422 if the request does not say from where. */
 function goingOn(run: RunRow, body: ResumeBody): ResumeRequest {
   const { from, from_node, version, flow_version, inputs } = body;
   if (from !== undefined && from_node !== undefined)

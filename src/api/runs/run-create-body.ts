@@ -66,7 +66,7 @@ export function flowOf({ project_id, flow_id }: Pick<RunCreate, "project_id" | "
   return project_id ?? flow_id ?? "";
 }
 
-/** A start time as it is kept. Throws 422 for one that is not ahead, unless the request was made before. */
+/** The start time to store. Throws 422 unless it is in the future, except for a repeated request. */
 export function requireFuture(runAt: string | undefined, repeated: boolean): string | undefined {
   if (runAt === undefined) return undefined;
   const at = Date.parse(runAt);

@@ -87,7 +87,7 @@ export const runSchema = z
   .meta({ id: "Run" });
 export type RunView = z.infer<typeof runSchema>;
 
-/** A run with its nodes, where they were asked for. */
+/** A run, with its nodes if they were asked for. */
 export const runWithNodesSchema = runSchema
   .extend({
     nodes: z
@@ -175,7 +175,7 @@ export function latencyOf({ started_at, finished_at }: Pick<RunListRow, "started
   return started_at === null ? 0 : Math.max(0, Date.parse(finished_at) - Date.parse(started_at));
 }
 
-/** How long a run has waited for its start, or for its end where it never began. */
+/** How long a run has waited for its start, or for its end if it never began. */
 export function queuedOf({
   run_at,
   created_at,

@@ -9,7 +9,7 @@ export const versionMember = z
   .default(-1)
   .describe("Version of the flow; -1 is the published one. A public key may name any version that was ever published.");
 
-/** Seconds to wait, in a query or a body; held to the configured wait. */
+/** Seconds to wait, in a query or a body; limited to the configured wait. */
 export const waitSeconds = z.int().min(0).max(600);
 
 /** How long to wait for a run: what was asked for, within what is configured (milliseconds). */

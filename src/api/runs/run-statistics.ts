@@ -9,7 +9,7 @@ import type { Operation } from "../http/operation.ts";
 
 const BUCKETS = 24;
 const HOUR_MS = 3_600_000;
-/** Ids are made before rows are, by less than this. */
+/** Ids are made before rows are, by less than this time. */
 const ID_LEADS_MS = 60_000;
 
 const count = z.int().min(0);

@@ -12,7 +12,7 @@ const SHORT_BYTES = 4 * 1024 * 1024;
 
 type Values<T> = Readonly<Record<string, T>>;
 
-/** Loads values. One that is too long, or gone from the blob store, is shortened. */
+/** Loads values. A value that is too long, or no longer in the blob store, is shortened. */
 export function fullValues(blobs: BlobStore, values: Values<StoredValue>): Promise<Record<string, Json>> {
   return load(blobs, values, Number.POSITIVE_INFINITY, FULL_BYTES);
 }
@@ -70,6 +70,6 @@ async function orTruncated(size: number, value: Promise<Json>): Promise<Json> {
 
 async function previewOf(blobs: BlobStore, ref: { readonly $blob: string; readonly size: number }): Promise<Json> {
   const bytes = await readPart(blobs, ref.$blob, { start: 0, end: PREVIEW_BYTES - 1 });
-  // The cut may go through a character: what is left of it is dropped.
+  // The cut may split a character; the rest of that character is dropped.
   return truncated(ref.size, new TextDecoder().decode(bytes).replace(/(?<!\uFFFD)\uFFFD+$/, ""));
 }

@@ -35,7 +35,10 @@ export async function viewRun({ db, blobs }: Stores, row: RunRow): Promise<RunVi
   return presentRun({ row, inputs, outputs, pauses, retrying: retrying.get(row.run_id) ?? null, nameOf });
 }
 
-/** What flows call the nodes that failed in these runs or are retried. Without one there is no query. */
+/**
+ * The names that flows give the nodes that failed in these runs or are retried. Without such a node there is no
+ * query.
+ */
 async function nodeNames(
   db: Pick<Database, "org">,
   orgId: string,
@@ -66,7 +69,7 @@ function hasStarted(row: RunRow): boolean {
   return row.event_seq > 0;
 }
 
-/** A row of a list with what its view needs besides. */
+/** A row of a list with the other data that its view needs. */
 export interface ListedRun {
   readonly row: RunListRow;
   readonly pauses: readonly PauseRow[];
@@ -74,7 +77,7 @@ export interface ListedRun {
   readonly nameOf: NodeNameOf;
 }
 
-/** Adds to rows of a list what their views need. */
+/** Adds the data that the views of a list need. */
 export async function withDetails(
   db: Pick<Database, "org">,
   orgId: string,

@@ -48,12 +48,12 @@ export function createStreamOperations(deps: ApiDeps, services: ApiServices): Op
         yield sse ? SSE_COMMENT : EMPTY_LINE;
         continue;
       }
-      // Most frames differ in a text only.
+      // Most frames differ only in a text.
       if (!view || lastRow !== next.row) view = await viewInference(deps, next.row);
       lastRow = next.row;
       const growing = isTerminal(next.row.state) ? {} : partial.of(next.texts);
       for (const frame of framesOf({ ...view, outputs: { ...growing, ...view.outputs } })) yield write(next.row, frame);
-      // Somebody has to answer first, and then streams the run again.
+      // Somebody has to answer first, and then stream the run again.
       if (next.row.state === "PAUSED") return;
     }
   }

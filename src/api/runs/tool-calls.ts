@@ -22,7 +22,7 @@ import { refusedResult, toolResult } from "./tool-result.ts";
 const PROGRESS_MS = 10_000;
 /** How long the server waits for a call whose client takes no progress. */
 const QUIET_WAIT_MS = 50_000;
-/** What is added to the progress where nothing has ended: it has to rise, and stays below the next node. */
+/** Added to the progress if nothing has ended: progress has to rise, and stays below the next node. */
 const TICK = 1 / 1024;
 
 /** Growing texts are not streamed: a result is whole. */
@@ -41,17 +41,17 @@ export interface ToolCall {
   readonly wanted: readonly string[] | null;
   readonly run_id: string;
   readonly repeated: boolean;
-  /** Ends the wait, and only the wait: the client has gone or does not want the answer any more. */
+  /** Ends the wait, but not the run: the client has gone or no longer wants the answer. */
   readonly gone: AbortSignal;
   readonly cancelled: AbortSignal;
 }
 
 export interface ToolCalls {
-  /** The run that a call is for; a result where there is none. Throws RpcRefused and Problems. */
+  /** The run that a call is for; a result if there is none. Throws RpcRefused and Problems. */
   begin(call: ToolCall): Promise<RunRow | { readonly result: JsonObject }>;
   /** Waits for the run and answers the result. */
   settled(call: ToolCall, run: RunRow): Promise<JsonObject>;
-  /** The same as server-sent events: notifications of progress, last the answer. */
+  /** The same as server-sent events: notifications of progress, then the answer. */
   events(call: ToolCall, run: RunRow): AsyncGenerator<string, void>;
 }
 
@@ -102,7 +102,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
     }
   }
 
-  /** How long a call is waited for: of a look at a run what it asks for, which is nothing unless it says so. */
+  /** How long to wait for a call. A call that looks at a run waits as long as it asks for, by default not at all. */
   function waitMs({ name, arguments: given, progressToken }: ToolCall): number {
     const most = config.MILLRACE_SYNC_WAIT_MS;
     if (name !== GET_RUN) return progressToken === undefined ? Math.min(most, QUIET_WAIT_MS) : most;
@@ -152,7 +152,7 @@ export function createToolCalls(deps: ApiDeps, services: ApiServices, tools: Flo
   };
 }
 
-/** Without an id: a stream that breaks is not resumed, the run is asked for. */
+/** Without an id: a broken stream is not resumed; the client asks for the run instead. */
 function event(message: JsonObject): string {
   return `event: message\ndata: ${JSON.stringify(message)}\n\n`;
 }

@@ -4,7 +4,7 @@ import type { RunRow } from "../../stores/runs/runs.ts";
 import { metadataAddress } from "./inference-answer.ts";
 import type { InferenceView } from "./inference-presenter.ts";
 
-/** The result of a tool call in words only: the call was wrong. */
+/** The result of a wrong tool call: words only. */
 export function refusedResult(text: string): JsonObject {
   return { content: [{ type: "text", text }], isError: true };
 }
@@ -20,7 +20,7 @@ export function toolResult(row: RunRow, view: InferenceView): JsonObject {
   const text = state === "COMPLETED" ? outputText(outputs) : stateText(row, view);
   return {
     content: [{ type: "text", text }],
-    // A client may hold an error against the schema of the outputs, too.
+    // Clients may check an error against the schema of the outputs, too.
     structuredContent: outputs,
     isError,
     _meta: {

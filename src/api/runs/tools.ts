@@ -124,7 +124,7 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
       bodyLimit: "run",
       wideBody: true,
       idempotent: "claim",
-      // A client that tries a call again gives it another id, and another token for its progress.
+      // A client that retries a call uses another id, and another token for its progress.
       sameness: ({ method, params: { _meta, ...params } = {} }) => {
         const { progressToken: _token, ...meta } = isObject(_meta) ? _meta : {};
         return { method, params, meta };

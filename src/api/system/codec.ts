@@ -29,7 +29,7 @@ const payloadsSchema = z
   .meta({ id: "TemporalPayloads", description: "Payloads as Temporal's JSON has them." });
 type PayloadJson = z.infer<typeof payloadSchema>;
 
-/** Whose payloads a caller may read: everybody's, or an organisation's. */
+/** Whose payloads a caller may read: everybody's, or those of one organisation. */
 type Reader = { readonly org_id: string | null };
 
 /** `/temporal/codec`: what Temporal's UI and command line decrypt payloads by. */
@@ -37,7 +37,7 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
   // A description of the operations has nothing behind it.
   const reader = (): ReturnType<typeof createPayloadReader> => createPayloadReader(db, payloads);
 
-  /** Throws 401, and the 403 of who is no admin. */
+  /** Throws 401, and 403 if the caller is not an admin. */
   async function admit(ctx: RequestContext): Promise<Reader> {
     const { authorization } = ctx.headers;
     const token = config.MILLRACE_CODEC_TOKEN;
@@ -55,7 +55,7 @@ export function createCodecOperations({ config, db, payloads }: ApiDeps, { crede
     return { org_id: principal.org_id };
   }
 
-  /** By the Authorization header; or by the session of the console, for pages of the origin that is configured. */
+  /** By the Authorization header, or by the session of the console for pages of the configured origin. */
   async function principalOf(ctx: RequestContext) {
     const { authorization } = ctx.headers;
     const bearer = /^Bearer +(\S+)$/i.exec((authorization ?? "").slice(0, 4096))?.[1];

@@ -80,7 +80,7 @@ export function consolePage(): ContentAnswer | undefined {
 }
 
 let built: Map<string, ConsoleFile> | undefined;
-/** Read once: a page and the files that it names are of one build. */
+/** Read once, so that a page and the files it names are of one build. */
 const builtFiles = (): Map<string, ConsoleFile> => (built ??= loadFiles(FOLDER));
 
 function loadFiles(folder: string): Map<string, ConsoleFile> {

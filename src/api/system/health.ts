@@ -52,7 +52,7 @@ export function createHealthOperations({ config, readiness, metrics, logger }: A
       failures: { 503: { description: "Postgres does not answer, or cannot be used.", schema: readinessSchema } },
       async handler() {
         const { ready, parts, advice } = await checkReadiness(readiness, logger);
-        // All but Temporal is needed to accept something.
+        // Every part but Temporal is needed to accept a request.
         const accepts = Object.entries(parts).every(([name, state]) => name === "temporal" || state === "ok");
         if (!accepts)
           return {

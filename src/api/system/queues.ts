@@ -51,7 +51,7 @@ function presentQueue({ queue, type, pollers, backlog, backlog_age_seconds }: Qu
   return { queue, type, workers: pollers, backlog, backlog_age_seconds };
 }
 
-/** Reads once for all who ask within `ms`; a failure is for those alone who were waiting for it. */
+/** Reads once for all who ask within `ms`. A failure reaches only those who were already waiting for it. */
 function sharedFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
   let last: { readonly at: number; readonly value: Promise<T> } | undefined;
   return () => {

@@ -10,8 +10,8 @@ const TEXT = /^(?:text\/[\w.+-]+|application\/(?:xml|[\w.+-]+\+xml))$/;
 const PERCENT = 0x25;
 
 /**
- * The body of a request to a trigger: JSON as it is, of a form its fields, any text as a text. Throws Problems: 413, 415 for anything else,
- * and 422 for what is not what it says.
+ * The body of a request to a trigger: JSON as it is, the fields of a form, or any text as text. Throws Problems: 413,
+ * 415 for any other type, and 422 for a body that is not of its declared type.
  */
 export async function readHookBody(req: IncomingMessage, limit: number): Promise<{ bytes: Buffer; body: Json }> {
   const type = mediaType(req);
@@ -54,7 +54,10 @@ function unescaped(text: string): Uint8Array {
   return bytes.subarray(0, length);
 }
 
-/** The text as it is: a sender hears of what cannot be kept, in a form as in JSON, and nothing is dropped in silence. Throws 422. */
+/**
+ * The text unchanged. The sender is told if it cannot be stored, in a form as in JSON; nothing is dropped silently.
+ * Throws 422.
+ */
 function storable(text: string): string {
   const issue = unstorableIssue(text, ["body"]);
   if (issue !== null) throw new ValidationProblem([issue]);

@@ -24,7 +24,7 @@ export function createHookOperations(deps: ApiDeps, services: ApiServices): Oper
   const limiter = createRateLimiter(db, { name: "hooks", points: config.MILLRACE_HOOK_RATE_LIMIT, seconds: 60 });
   const starting = { ...startingRuns(deps, services), secrets };
 
-  /** The trigger of an address, where it may be asked now. Throws 404 and 429. */
+  /** The trigger of an address, if it accepts requests now. Throws 404 and 429. */
   async function triggerAt(token: string): Promise<TriggerOf<"webhook">> {
     const trigger = TOKEN.test(token)
       ? await db.system((connection) => findTriggerByAddress(connection, hashAddress(token)))

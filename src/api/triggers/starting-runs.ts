@@ -2,7 +2,7 @@ import { runLimits } from "../../services/runs/create-run.ts";
 import type { StartRunDeps } from "../../services/triggers/start-run.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 
-/** What the runs of triggers are started with. */
+/** The values that triggers start runs with. */
 export function startingRuns(deps: ApiDeps, { flows }: ApiServices): StartRunDeps {
   const { config, db, blobs, startInputs, runs, evaluation, logger } = deps;
   return {

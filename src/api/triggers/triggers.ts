@@ -303,7 +303,10 @@ function unknownType() {
   return invalid(["body", "trigger_id"], `There is no such trigger: ${known}`);
 }
 
-/** The configuration with its defaults. Throws 422, also where it would show runs of projects that the caller may not see. */
+/**
+ * The configuration with its defaults. Throws 422, also if it would show runs of projects that the caller may not
+ * see.
+ */
 function readConfig(type: TriggerType, given: JsonObject, principal: Principal): JsonObject {
   const body = { config: given };
   const parsed = z.object({ config: type.config }).safeParse(body);

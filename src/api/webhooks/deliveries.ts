@@ -72,7 +72,7 @@ const LINKS = {
   },
 };
 
-/** What subscriptions were sent, and sending it again. */
+/** What subscriptions were sent, and how to send it again. */
 export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps): Operation[] {
   return [
     defineOperation({
@@ -213,7 +213,7 @@ so that a receiver knows what it has had already. What is under way is left alon
       success: { 202: { description: "The replay has started.", schema: webhookReplaySchema } },
       async handler({ params: { subscription_id }, body, principal: { org_id }, newId }) {
         const replay = await db.orgTransaction(org_id, async (connection) => {
-          // Before the times: a missing subscription is a 404, whatever else is wrong.
+          // Checked before the times: a missing subscription is a 404, whatever else is wrong.
           const subscription = await lockEnabled(connection, subscription_id);
           return insertReplay(connection, {
             replay_id: newId(),

@@ -85,7 +85,7 @@ export function presentSecret(subscription: WebhookSubscription, text: string): 
   };
 }
 
-/** How long the secret before the present one signs, or null when it does not any more. */
+/** How long the previous secret still signs; null once it no longer does. */
 function stillSigning({ previous_secret_until: until }: WebhookSubscription): string | null {
   return until !== null && Date.parse(until) > Date.now() ? until : null;
 }

@@ -79,7 +79,7 @@ export async function lockEnabled(db: Db, subscriptionId: string): Promise<Webho
 /** `/v2/webhooks/subscriptions`: who gets events. Only admins change them, since they send events out of the service. */
 export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] {
   const { db, reads, config, guardedFetch, secrets } = deps;
-  /** Throws a 422 with all that is wrong with what only the network and the database can tell. */
+  /** Throws a 422 with all errors that only the network and the database can reveal. */
   async function requireReachable(
     orgId: string,
     { url, projectIds }: { url: string | undefined; projectIds: readonly string[] | undefined },
@@ -160,7 +160,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
           if (created) await recordCreated(connection, seen, created);
           return created;
         });
-        // Made by an earlier attempt of the same request, and deleted since.
+        // An earlier attempt of the same request made it, and it has been deleted since.
         if (!subscription) throw notFound(SUBSCRIPTION);
         const { body: view, headers: tags } = shown(subscription, principal);
         const location = `/v2/webhooks/subscriptions/${subscription_id}`;
@@ -243,7 +243,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       async handler({ params: { subscription_id }, headers, body, principal, audit }) {
         const { org_id } = principal;
         const projectIds = body.filter?.project_id;
-        // First: a missing subscription is a 404, whatever else is wrong.
+        // Checked first: a missing subscription is a 404, whatever else is wrong.
         await db.org(org_id, (connection) => requireSubscription(connection, subscription_id));
         await requireReachable(org_id, { url: body.url, projectIds });
         const sent = lowerCased(body.headers ?? {});

@@ -7,7 +7,7 @@ import { outboundHeaders, outboundUrl } from "../../platform/fetch/guarded-fetch
 import { unknownProjects } from "../../services/projects/projects.ts";
 import type { Database } from "../../stores/db.ts";
 
-/** What a receiver's address looks like. Whether it may be called is asked of the guarded fetch. */
+/** The form of a receiver's address. The guarded fetch decides whether it may be called. */
 const receiverUrl = z
   .string()
   .trim()

@@ -5,7 +5,10 @@ import { isSampled, parseTraceparent, randomSpanId, randomTraceId } from "../../
 import type { Tracer } from "../../../platform/tracing/tracer.ts";
 import type { RequestState } from "../operation.ts";
 
-/** Makes a span of each request of an operation, in the caller's trace where there is one. Runs it starts are a part of it. */
+/**
+ * Makes a span for each request of an operation, in the caller's trace if there is one. Runs it starts belong to the
+ * same trace.
+ */
 export function tracing(tracer: Tracer): Middleware<RequestState> {
   return async function tracing(ctx, next) {
     const caller = parseTraceparent(ctx.headers["traceparent"]);

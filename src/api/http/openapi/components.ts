@@ -17,7 +17,7 @@ export const COMPONENTS = "#/components/schemas/";
 export function createSchemaComponents(): SchemaComponents {
   const components = new Map<string, JsonObject>();
 
-  /** The name under which a definition is kept: another one where requests and answers differ. */
+  /** The name of a definition; requests and answers that differ have different names. */
   function keep(name: string, schema: JsonObject, io: "input" | "output"): string {
     for (const candidate of [name, `${name}${io === "input" ? "Input" : "Output"}`]) {
       const known = components.get(candidate);
@@ -31,7 +31,7 @@ export function createSchemaComponents(): SchemaComponents {
 
   return {
     convert(schema, io) {
-      // Only what stands inside another schema is taken out under its name, so it is put inside one.
+      // Only nested schemas are extracted under their name, so the schema is nested in one.
       const { properties, $defs = {} } = z.toJSONSchema(z.object({ root: schema }), {
         target: "draft-2020-12",
         io,
@@ -39,7 +39,7 @@ export function createSchemaComponents(): SchemaComponents {
         override: (context) => {
           const { jsonSchema } = context;
           delete jsonSchema.id;
-          // Some clients leave `[]` out, which is understood; in a client both would have one name.
+          // Some clients leave `[]` out, which the service accepts; in a generated client both would have one name.
           for (const name of Object.keys(jsonSchema.properties ?? {}))
             if (name.endsWith("[]")) delete jsonSchema.properties?.[name.slice(0, -2)];
           if (io === "input") excludeForbiddenName(context);

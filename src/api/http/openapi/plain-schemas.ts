@@ -5,8 +5,9 @@ const NO_BOUND = Number.MAX_SAFE_INTEGER;
 const SCALARS = new Set(["string", "number", "boolean", "null"]);
 
 /**
- * Makes schemas plain for generators of clients: a definition of any JSON value, which refers to itself, becomes the schema that
- * takes anything; bounds that are none are left out. The definitions are the document's own; references begin with `prefix`.
+ * Simplifies schemas for generators of clients. The definition of any JSON value, which refers to itself, becomes the
+ * schema that takes anything; bounds that do not restrict are left out. The definitions are the document's own;
+ * references begin with `prefix`.
  */
 export function plainSchemas(document: JsonObject, prefix: string): JsonObject {
   const { components } = document as { components: { schemas: Record<string, JsonObject> } & JsonObject };

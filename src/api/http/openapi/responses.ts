@@ -90,7 +90,7 @@ function problemCodes(operation: Operation): ProblemCode[] {
   );
   add(operation.params, "not_found");
   add(operation.body ?? operation.multipart, "payload_too_large", "unsupported_media_type");
-  // Also where nothing is declared: then any parameter is one too many.
+  // Applies even if nothing is declared: then any parameter is one too many.
   add(authenticated || operation.params || operation.query, "validation_error");
   add(operation.idempotent, "idempotency_conflict", "idempotency_in_progress");
   return [...codes];
@@ -142,7 +142,7 @@ function documented(success: Success, operation: Operation, schemas: SchemaCompo
   };
 }
 
-/** Many values come one by one: the content as a whole is none of them. */
+/** The values come one by one, so the content as a whole is not one of them. */
 const STREAMED: Readonly<Record<string, (schema: JsonObject) => JsonObject>> = {
   [EVENT_STREAM]: serverSentEvent,
   [NDJSON]: (schema) => ({
@@ -153,7 +153,7 @@ const STREAMED: Readonly<Record<string, (schema: JsonObject) => JsonObject>> = {
   }),
 };
 
-/** Content that is no text. */
+/** Content that is not text. */
 export const BYTES: JsonObject = { type: "string", format: "binary" };
 
 const INVALID: JsonObject = {
