@@ -1,10 +1,13 @@
 import type { Json } from "./json.ts";
 
-/** Only a text with so many digits, or with such an exponent, can have a number that is not exact. */
+/** Only a text with so many digits, or with such an exponent, can hold an inexact number. */
 const MAY_BE_INEXACT = /\d{16}|[eE]\+?\d{3}/;
 const NUMBER = /-?\d[\d.eE+-]*/g;
 
-/** Fractions are rounded as everywhere; a whole number is kept to the last digit, and one that is too large is none. */
+/**
+ * Fractions are rounded as everywhere. A whole number is kept to the last digit; a number too large for a double is
+ * inexact.
+ */
 const isExact = (number: string): boolean =>
   /^-?\d+$/.test(number) ? Number.isSafeInteger(Number(number)) : Number.isFinite(Number(number));
 

@@ -3,14 +3,14 @@ export interface Budget {
   steps: number;
 }
 
-/** Longest beginning that is looked for by `indexOf`, which is fast, but not linear in the length of what it looks for. */
+/** Longest prefix that `indexOf` looks for: it is fast, but not linear in the length of the prefix. */
 const HEAD_CHARS = 6;
 /** Characters that `indexOf` passes in the time of one step. */
 const CHARS_A_STEP = 16;
 
 /**
- * Finds a form in a text, overlapping occurrences too, in a time that is linear in the lengths of both (Knuth, Morris, Pratt).
- * Returns how many characters at the end of the text are a beginning of the form.
+ * Finds a form in a text, including overlapping occurrences, in time linear in both lengths (Knuth, Morris, Pratt).
+ * Returns how many characters at the end of the text are a prefix of the form.
  */
 export function findAll(
   text: string,
@@ -45,7 +45,7 @@ export function findAll(
   return matched;
 }
 
-/** Of each beginning of a form, the length of its longest proper beginning that is also its end. */
+/** For each prefix of a form, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(form: string): Int32Array {
   const borders = new Int32Array(form.length);
   let border = 0;
@@ -57,25 +57,25 @@ function bordersOf(form: string): Int32Array {
   return borders;
 }
 
-/** Places of a text, as many as there may be: they take a byte for each of its characters. */
+/** Marks on positions of a text. Once made, they take a byte for each of its characters. */
 export interface Marks {
   add(start: number, end: number): void;
-  /** The text with one mask for marked characters that stand together. */
+  /** The text with one mask for each run of marked characters. */
   masked(mask: string): string;
 }
 
-/** Pieces of a text that are put together at once: very long chains of pieces take several times their length. */
+/** How many pieces of a text are joined at once: very long chains of pieces take several times their length. */
 const PIECES = 4096;
 
 export function createMarks(text: string): Marks {
-  // Made when something is found: most texts have nothing to mask.
+  // Created only when something is found: most texts have nothing to mask.
   let marks: Uint8Array | undefined;
   let lastStart = 0;
   let lastEnd = 0;
   return {
     add(start, end) {
       marks ??= new Uint8Array(text.length);
-      // Overlapping occurrences come one after the other: what they share is marked once.
+      // Overlapping occurrences arrive in order, so their common part is marked once.
       const shared = start < lastEnd && lastEnd < end && start > lastStart;
       for (let at = shared ? lastEnd : start; at < end; at += 1) marks[at] = 1;
       lastStart = start;

@@ -1,6 +1,6 @@
 import type { Json } from "./json.ts";
 
-/** Levels of JSON from outside that are taken: later code walks a value recursively. */
+/** Deepest JSON accepted from outside: later code walks a value recursively. */
 export const MAX_FLAT_LEVELS = 100;
 
 /** Whether a value is nested no deeper than so many levels. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Json } from "./json.ts";
 
-/** Of a member that no request may have, at any depth (src/api/http/json-guard.ts). */
+/** The member name that no request may have, at any depth (src/api/http/json-guard.ts). */
 const FORBIDDEN_NAME = { const: "__proto__" };
 
 /**

@@ -8,7 +8,7 @@ export interface BlobRef {
   readonly size: number;
 }
 
-/** A value as a run carries it: itself, or where it is kept. */
+/** A value as a run carries it: inline, or as a reference to where it is stored. */
 export type StoredValue = { readonly v: Json } | { readonly ref: BlobRef };
 
 /** JSON text longer than this (bytes) travels by reference, never through a workflow history. */
@@ -27,7 +27,7 @@ export function jsonLength(value: Json): number {
   return JSON.stringify(value).length;
 }
 
-/** A member of a value; null where the value has none of this name. */
+/** A member of a value; null if the value has none of this name. */
 export function memberOf(value: Json, name: string): Json {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
   return (Object.hasOwn(value, name) ? (value as JsonObject)[name] : null) ?? null;

@@ -1,4 +1,4 @@
-/** What is asked for beyond a day is not waited for. */
+/** A longer wait is cut to a day. */
 export const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
 
 /** Reads a Retry-After header, seconds or a date, as milliseconds from `now`, a day at most; null when it is neither. */

@@ -1,6 +1,9 @@
 /** A number of slots, shared fairly among organisations. */
 export interface Shares {
-  /** A place, until the answered function is called (once, however often); null while the key has its share. */
+  /**
+   * A place, held until the returned function is called (calls after the first do nothing); null while the key has
+   * its share.
+   */
   take(key: string, asked?: Asked): (() => void) | null;
   /** How many places `take` would give this key now. */
   free(key: string, asked?: Asked): number;
@@ -10,13 +13,13 @@ export interface Shares {
 
 /** What a place is taken for. */
 export interface Asked {
-  /** It may be held for long: then the last places are not for it. */
+  /** It may be held for long. Such work may not take the last places. */
   readonly long?: boolean;
-  /** Places of its share that the key leaves to what it finds more urgent. */
+  /** Places of its share that the key keeps free for more urgent work. */
   readonly leave?: number;
 }
 
-/** One place in so many is not for long work, and at least one. */
+/** One place in so many is kept from long work, and at least one. */
 const LAST_PLACES = 8;
 
 /**
@@ -30,7 +33,7 @@ export function createShares(size: number): Shares {
   const last = size < 2 ? 0 : Math.max(1, Math.floor(size / LAST_PLACES));
   let all = 0;
   const inUse = (key: string): number => places.get(key) ?? 0;
-  /** Places that could be given, if the key had none. */
+  /** Places that could be given if the key had none. */
   const open = ({ long = false, leave = 0 }: Asked): number => size - all - leave - (long ? last : 0);
   const free = (key: string, asked: Asked = {}): number =>
     Math.max(0, Math.min(open(asked), Math.ceil((size - all - inUse(key)) / 2) - (asked.leave ?? 0)));

@@ -1,7 +1,7 @@
 import type { Json } from "./json.ts";
 import { NodeFailure } from "./runs/failure.ts";
 
-/** Why text cannot be stored: Postgres takes neither U+0000 nor half of a surrogate pair; undefined where it can. */
+/** Why Postgres cannot store a text: it takes neither U+0000 nor half of a surrogate pair; undefined if it can. */
 function faultOfText(text: string): string | undefined {
   if (text.includes("\0")) return "the character U+0000";
   return text.isWellFormed() ? undefined : "half of a surrogate pair";
@@ -13,7 +13,7 @@ interface Unstorable {
   readonly fault: string;
 }
 
-/** The first text in a value that cannot be stored, member names included; undefined where all can. */
+/** The first text in a value that cannot be stored, member names included; undefined if all can. */
 export function unstorableText(value: Json): Unstorable | undefined {
   if (typeof value === "string") {
     const fault = faultOfText(value);
@@ -40,7 +40,10 @@ export function requireStorable(value: Json, what: string): void {
   throw new NodeFailure("value_not_storable", `${what} has ${found.fault}${place}, which cannot be stored: ${wayOut}.`);
 }
 
-/** Every escape sequence of a JSON text, so that an escaped backslash is never taken for the beginning of another one. */
+/**
+ * Matches every escape sequence of a JSON text, so that an escaped backslash is never taken for the beginning of
+ * another one.
+ */
 const ESCAPE = /\\(?:u[0-9a-f]{4}|.)/g;
 const REFUSED = /^\\u(?:0000|d[89a-f][0-9a-f]{2})$/;
 const REPLACEMENT = "\\ufffd";

@@ -8,7 +8,10 @@ export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/** A UUIDv7 with the time of another one and the rest made of a hash (hexadecimal digits, 19 at least): the same hash, the same rest. */
+/**
+ * A UUIDv7 with the time of another one and the rest from a hash (at least 19 hexadecimal digits): the same hash
+ * gives the same rest.
+ */
 export function uuid7Of(timeOf: string, hash: string): string {
   const variant = ((Number.parseInt(hash.slice(3, 4), 16) & 3) | 8).toString(16);
   return `${timeOf.slice(0, 13)}-7${hash.slice(0, 3)}-${variant}${hash.slice(4, 7)}-${hash.slice(7, 19)}`;

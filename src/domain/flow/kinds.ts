@@ -1,14 +1,14 @@
-/** What other parts of the service have to know about a kind. Its spec has the rest (nodes/<kind>.ts). */
+/** What other parts of the service need to know about a kind. The rest is in its spec (nodes/<kind>.ts). */
 export interface KindTraits {
-  /** What the inputs of a run give a node: its value, or the source that it reads. */
+  /** What a run's inputs give a node: its value, or the source that it reads. */
   readonly given: "value" | "source" | null;
   /** Whether files are uploaded to its nodes. */
   readonly uploads: boolean;
   /** Where the text of its value comes from; outputs stream the text of a model while it grows. */
   readonly text: "model" | "template" | null;
-  /** Whether it numbers the passages that it was given, so that its answer can cite them. */
+  /** Whether it numbers the passages it was given, so that its answer can cite them. */
   readonly cites: boolean;
-  /** Who causes its time-out: a service that may be faster next time, or the flow's own code. */
+  /** Who is to blame for its time-out: a service that may be faster next time, or the flow's own code. */
   readonly slow: "service" | "flow";
 }
 

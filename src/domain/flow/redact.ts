@@ -77,10 +77,10 @@ function aliases([first, second, third, ...rest]: RedactPath): RedactPath[] {
   return [];
 }
 
-/** How deep a value is searched; what lies deeper is masked whole wherever a path could still reach it. */
+/** How deep a value is searched. Deeper values are masked whole if a path could still reach them. */
 const MAX_DEPTH = 500;
 
-/** How far each path has matched: its position in `paths`, and the steps it has behind it. */
+/** How far each path has matched: its position in `paths`, and the number of steps matched. */
 type Reached = ReadonlyArray<readonly [path: number, steps: number]>;
 
 /**
@@ -122,7 +122,7 @@ function isWhole(paths: readonly RedactPath[], reached: Reached): boolean {
 
 function advance(paths: readonly RedactPath[], reached: Reached, key: string | number): Reached {
   const next: Array<readonly [number, number]> = [];
-  // `reached` is in ascending order and stays so, hence what could come twice comes in succession.
+  // `reached` is in ascending order and stays so; duplicates are therefore adjacent.
   const add = (path: number, steps: number) => {
     const last = next.at(-1);
     if (last?.[0] !== path || last[1] !== steps) next.push([path, steps]);

@@ -4,23 +4,23 @@ import type { Json } from "../json.ts";
 import { redact, REDACTED } from "./redact.ts";
 import type { RedactPath } from "./redact.ts";
 
-/** Texts that are looked for in one message, and the longest part of each (characters): errors are no longer. */
+/** Most texts to look for in one message, and the longest part of each (characters): errors are no longer. */
 const MAX_TEXTS = 10_000;
 const MAX_CHARS = 4096;
 /** What the search in one message may cost: a few milliseconds of a process that others need. */
 const MAX_STEPS = 500_000;
-/** Shorter ones are masked only where they stand as words of their own. */
+/** Shorter texts are masked only as words of their own. */
 const MIN_CHARS = 4;
 
-/** What the nodes of a run can read, as far as it is at hand. */
+/** What the nodes of a run can read, as far as it is loaded. */
 export interface ReadValues {
   readonly inputs: Readonly<Record<string, Json>>;
   readonly nodes: Readonly<Record<string, Json>>;
 }
 
 /**
- * A message without the values that the paths mask: it may quote what it was made of. What was computed from them is not found.
- * Where there is more to look for than may be, all of the message is masked.
+ * A message without the values that the paths mask, since it may quote the values it was made of. Values computed
+ * from them are not found. If there is more to look for than the limit allows, the whole message is masked.
  */
 export function maskQuoted(message: string, paths: readonly RedactPath[], { inputs, nodes }: ReadValues): string {
   if (paths.length === 0) return message;
@@ -36,7 +36,7 @@ export function maskQuoted(message: string, paths: readonly RedactPath[], { inpu
   const cutAt = message.endsWith("…") ? message.length - 1 : undefined;
   for (const form of forms) {
     if (form.length >= MIN_CHARS && !beginnings.has(form.slice(0, MIN_CHARS))) continue;
-    // Of one that is longer than the message there is at most a beginning.
+    // A text longer than the message can appear only by its beginning.
     const part = form.slice(0, message.length + 1);
     const standsHere = (start: number, end: number): boolean =>
       form.length >= MIN_CHARS || (standsAlone(message[start - 1]) && standsAlone(message[end]));
@@ -64,7 +64,7 @@ function collect(value: Json, copy: Json, texts: Set<string>): void {
   }
 }
 
-/** What a value begins with that is in a text: most of them are found to be missing by their first characters. */
+/** The possible beginnings of values in a text: most values are found to be missing by their first characters. */
 function beginningsIn(text: string): ReadonlySet<string> {
   const beginnings = new Set<string>();
   for (let at = 0; at + MIN_CHARS <= text.length; at += 1) beginnings.add(text.slice(at, at + MIN_CHARS));

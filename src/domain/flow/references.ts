@@ -8,7 +8,7 @@ import { nodePath, type Path } from "./validate/problems.ts";
 /** Where in a flow something stands. */
 interface FlowPlace {
   readonly node_id: string;
-  /** Behind the ids of the maps and loops around it: "map-0/kb-0". */
+  /** The node's id after the ids of the maps and loops around it: "map-0/kb-0". */
   readonly node_path: string | null;
   /** Members and positions that lead to it in the flow. */
   readonly path: Path;
@@ -17,7 +17,7 @@ interface FlowPlace {
 /** A reference of a flow's node, and where it stands. */
 export interface FlowReference extends NodeReference, FlowPlace {}
 
-/** The models that a node asks, as far as it says, and where the node stands. */
+/** The models that a node asks, as far as it names them, and where the node stands. */
 export interface FlowModel extends ModelsAsked, FlowPlace {}
 
 /** Whom a flow's node asks, and where it names them. */

@@ -9,7 +9,7 @@ export interface Scope {
   readonly inputs: Readonly<Record<string, Json>>;
   readonly run: { readonly id: string; readonly user_id: string | null; readonly metadata: Json };
   readonly item?: Json;
-  /** What made a trigger fire: in the expressions of its inputs only. */
+  /** The event that made a trigger fire: only for the expressions of its inputs. */
   readonly payload?: Json;
   readonly index?: number;
   readonly last?: Json;

@@ -5,7 +5,7 @@ import { canonicalJson } from "../flow/definition/content-hash.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import type { FrontMatter } from "./front-matter.ts";
 
-/** The file that a skill is made of; the others are what it refers to. */
+/** The file that makes a skill; it refers to the others. */
 export const SKILL_FILE = "SKILL.md";
 export const MAX_SKILL_FILES = 200;
 /** All files of a skill together, bytes. */
@@ -18,7 +18,7 @@ export interface BundleFile {
   readonly content: Uint8Array;
 }
 
-/** A file as it is listed. */
+/** A file in a list. */
 export interface ListedFile {
   readonly path: string;
   /** Bytes. */
@@ -54,8 +54,8 @@ export function requireWithinLimits(files: number, bytes: number): void {
 }
 
 /**
- * Checks what was uploaded as a skill. A folder that holds all of it is taken away, and so is what macOS adds to archives.
- * Throws 422 that names each file and field that breaks a rule.
+ * Checks an uploaded skill. Strips a folder that holds all of it, and drops what macOS adds to archives. Throws 422
+ * that names each file and field that breaks a rule.
  */
 export function readBundle(uploaded: readonly BundleFile[]): SkillBundle {
   const given = withoutFolder(uploaded.filter(({ path }) => !/^__MACOSX\/|(^|\/)\.DS_Store$/.test(path)));
@@ -97,7 +97,7 @@ export function readSkillFile(content: Uint8Array): { frontMatter: FrontMatter; 
   return read;
 }
 
-/** Where all files are in one folder, their paths within it. */
+/** If all files are in one folder, their paths within it. */
 function withoutFolder(files: readonly BundleFile[]): readonly BundleFile[] {
   const folder = /^[^/]+\//.exec(files[0]?.path ?? "")?.[0];
   if (folder === undefined || !files.every(({ path }) => path.startsWith(folder))) return files;

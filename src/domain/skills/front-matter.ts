@@ -10,7 +10,7 @@ const NAME = /^[a-z0-9-]{1,64}$/;
 export const skillName = z.string().regex(NAME, "1 to 64 of a to z, 0 to 9 and - are expected");
 export const skillDescription = z.string().trim().min(1).max(1024);
 
-/** What the head of a `SKILL.md` says. Members that are not known are left in the file and not looked at. */
+/** The front matter of a `SKILL.md`. Unknown members stay in the file and are not checked. */
 const frontMatterSchema = z
   .object({
     name: skillName,
@@ -25,7 +25,7 @@ const frontMatterSchema = z
     license: license ?? null,
     compatibility: compatibility ?? null,
     metadata: metadata ?? {},
-    // Separated by spaces or commas, or a list; a tool may be limited to what is in its parentheses.
+    // Separated by spaces or commas, or a list; parentheses may limit a tool.
     allowed_tools: typeof tools === "string" ? (tools.match(/[^\s,(]+(?:\([^()]*\))?/g) ?? []) : (tools ?? []),
   }));
 export type FrontMatter = Readonly<z.output<typeof frontMatterSchema>>;
@@ -57,7 +57,7 @@ export function readFrontMatter(
   return { frontMatter: parsed.data, instructions: text.slice(at + 3).replace(/^[ \t]*(\r?\n)*/, "") };
 }
 
-/** A `SKILL.md` of what is given. */
+/** Writes a `SKILL.md` from the given parts. */
 export function writeSkillFile(skill: { name: string; description: string; instructions: string }): string {
   const { name, description, instructions } = skill;
   return `---\n${stringify({ name, description }, { lineWidth: 0 })}---\n\n${instructions}`;
@@ -71,7 +71,7 @@ function readYaml(text: string): { read: unknown } | { fault: string } {
     if (error !== undefined) return { fault: `It is not valid YAML: ${error.message.slice(0, 200)}` };
     return { read: document.toJS({ maxAliasCount: 0 }) as unknown };
   } catch (error) {
-    // Aliases, or brackets so deep that the parser gives up.
+    // Aliases, or brackets nested so deeply that the parser gives up.
     return { fault: `The YAML cannot be read: ${error instanceof Error ? error.message.slice(0, 200) : "too deep"}` };
   }
 }

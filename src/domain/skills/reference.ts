@@ -1,6 +1,6 @@
 import { isUuid } from "../uuid.ts";
 
-/** A version of a skill as one asks for it. */
+/** A reference to a version of a skill, as a user writes it. */
 export type SkillVersionName = number | "latest" | "default";
 
 /** What a version may be written as: its number, or a name. */

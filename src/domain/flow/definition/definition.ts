@@ -2,7 +2,7 @@ import { z } from "zod";
 import { jsonObjectSchema, jsonValueSchema } from "../../json-schema.ts";
 import { NODE_KINDS } from "../kinds.ts";
 
-/** Ids of nodes. They become keys of objects that expressions read, hence the names that are refused. */
+/** Ids of nodes. They become keys of objects that expressions read, so some names are refused. */
 const NODE_ID_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 
 const FORBIDDEN_IDS: readonly string[] = ["__proto__", "constructor", "prototype"];
@@ -29,7 +29,7 @@ const retrySchema = z
   })
   .describe("How often a failed attempt is made again; what is left out is the kind's default");
 
-/** A node without a look into its `config`: that is read by the schema of its kind (nodes/index.ts). */
+/** A node with an unchecked `config`; the schema of its kind reads that (nodes/index.ts). */
 export const nodeSchema = z.strictObject({
   id: nodeIdSchema,
   type: z.enum(NODE_KINDS),
@@ -105,7 +105,7 @@ export interface FlowGraph {
   readonly edges: readonly FlowEdge[];
 }
 
-/** The handle an edge leaves its source by. */
+/** The handle through which an edge leaves its source. */
 export function handleOf(edge: FlowEdge): string {
   return edge.source_handle ?? "out";
 }

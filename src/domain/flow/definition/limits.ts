@@ -1,4 +1,4 @@
-/** What a flow may be made of. The service fills these from its configuration. */
+/** The limits of a flow. The service fills these from its configuration. */
 export interface FlowLimits {
   /** Nodes in all, including nested flows. */
   readonly max_nodes: number;
@@ -21,7 +21,7 @@ export interface FlowLimits {
 /** Sub-flows inside sub-flows: a run beyond this fails, as its flow most likely calls itself. */
 export const MAX_SUBFLOW_DEPTH = 10;
 
-/** The limits of contract section 0, where nothing else is configured. */
+/** The limits of contract section 0; they apply if nothing else is configured. */
 export const DEFAULT_FLOW_LIMITS: FlowLimits = {
   max_nodes: 1000,
   max_nesting: 5,

@@ -14,8 +14,8 @@ import type { PlanNode } from "../plan/types.ts";
 import type { NodeResult, Scope } from "../scope.ts";
 
 /**
- * Evaluates a part of a node's configuration against a scope: the same function inside the workflow, where that is little
- * work, and elsewhere. Throws NodeFailure.
+ * Evaluates a part of a node's configuration against a scope. The workflow uses it for little work, activities for
+ * the rest. Throws NodeFailure.
  */
 export function evaluatePart(node: PlanNode, part: NodePart, scope: Scope): NodeResult {
   const result = evaluated(node, part, scope);

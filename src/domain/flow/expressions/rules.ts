@@ -18,7 +18,10 @@ import type { Source } from "./evaluated-kinds.ts";
  */
 export const RULES = 2;
 
-/** Whether a workflow may evaluate this itself, where it is little work; otherwise an activity does, and records it. */
+/**
+ * Whether a workflow may evaluate this itself if it is little work. Otherwise an activity does and records the
+ * result.
+ */
 export function isForWorkflow(sources: readonly Source[], rules = 1): boolean {
   return rules < 2 || !sources.some(({ language, source }) => language === "cel" && asksForZone(source));
 }

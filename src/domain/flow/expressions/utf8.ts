@@ -1,8 +1,8 @@
 import { NativeBytes } from "./natives.ts";
 
-// TextEncoder, Buffer, btoa and atob are not the sandbox's own (or not there at all), so these few lines are.
+// The sandbox lacks TextEncoder, Buffer, btoa and atob, or has them from outside; hence these few lines.
 
-/** As many units at a time; a text that grows by one character after the other takes 32 bytes for each. */
+/** How many units to convert at a time: a text that grows one character at a time takes 32 bytes for each. */
 const CHUNK = 8_192;
 
 const textOfUnits = (units: Uint8Array | Uint16Array): string => {

@@ -8,15 +8,15 @@ import type { Source } from "./evaluated-kinds.ts";
 /** Most work that is done inline, in a workflow or on a process' event loop. */
 const MAX_WORK_ON_THE_SPOT = 1_000_000;
 
-/** What evaluating anything costs beside its values, in characters read. */
+/** What evaluating anything costs in addition to its values, in characters read. */
 const BASE_CHARS = 100;
 /** Parsing and compiling a source takes about as long as reading this many characters for each of its own. */
 const WORK_PER_SOURCE_CHAR = 10;
 
 /**
- * An upper bound of the work of evaluating expressions and templates on a scope of `chars` characters of JSON: about how
- * many characters are read or written. Known from their text and from sizes alone, so that a workflow computes the same
- * number whenever it is replayed. Infinity where the text sets no such bound.
+ * An upper bound of the work of evaluating expressions and templates on a scope of `chars` characters of JSON: about
+ * how many characters are read or written. It depends only on their text and on sizes, so that a workflow computes
+ * the same number in every replay. Infinity if the text sets no such bound.
  */
 export function workOf(sources: readonly Source[], chars: number): number {
   const size = chars + BASE_CHARS;
@@ -26,7 +26,7 @@ export function workOf(sources: readonly Source[], chars: number): number {
     if (language === "liquid") work += (1 + templateWeight(source)) * size;
     else {
       const { weight, degree } = celCost(source);
-      // Of two values that share the size, the product is largest where each has half of it.
+      // For two values that share the size, the product is largest if each has half of it.
       work += (1 + weight) * (degree > 1 ? size + (size * size) / 4 : size);
     }
   }
@@ -35,7 +35,7 @@ export function workOf(sources: readonly Source[], chars: number): number {
 
 /** Whether evaluating expressions and templates on these values is cheap enough to be done inline. */
 export function isCheap(sources: readonly Source[], scope: Scope): boolean {
-  // A scope of that length makes the cheapest expression too much work already, and need not be measured further.
+  // With a scope of that length, even the cheapest expression is too much work, so it is not measured further.
   const values = scope as unknown as Json;
   if (isLongerThan(values, MAX_WORK_ON_THE_SPOT)) return false;
   return workOf(sources, JSON.stringify(values).length) <= MAX_WORK_ON_THE_SPOT;

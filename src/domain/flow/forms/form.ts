@@ -24,9 +24,9 @@ export interface FormIssue {
 export type FormCompiler = (schema: unknown) => CheckedForm;
 
 /**
- * Makes a compiler of JSON Schemas (2020-12) written by users. It loads nothing and runs `pattern` on RE2; what compiling
- * and checking cost is the user's choice, so both happen where time and memory are limited. A compiler costs about 20 ms,
- * a schema a few: keep it for one task.
+ * Makes a compiler of JSON Schemas (2020-12) written by users. It loads nothing and runs `pattern` on RE2. The user
+ * decides how much compiling and checking cost, so both happen where time and memory are limited. A compiler costs
+ * about 20 ms, a schema a few: keep it for one task.
  */
 export function createFormCompiler(maxChars = MAX_FORM_CHARS): FormCompiler {
   const ajv = new Ajv2020({
@@ -72,7 +72,10 @@ export function createFormCompiler(maxChars = MAX_FORM_CHARS): FormCompiler {
   };
 }
 
-/** Where data breaks a schema that was checked when it was stored: the form of a pause, the inputs of an action. */
+/**
+ * The places where data breaks a schema that was checked when it was stored: the form of a pause, the inputs of an
+ * action.
+ */
 export function checkAnswer(schema: unknown, data: unknown): readonly FormIssue[] {
   const form = createFormCompiler(MAX_SCHEMA_CHARS)(schema);
   // A form that cannot be compiled accepts no answer.
@@ -85,7 +88,7 @@ export function checkAnswer(schema: unknown, data: unknown): readonly FormIssue[
   }
 }
 
-/** Where each of several values breaks a schema, or why the schema cannot be used. */
+/** The places where each of several values breaks a schema, or why the schema cannot be used. */
 export type CheckedValues =
   | { readonly ok: true; readonly issues: ReadonlyArray<readonly FormIssue[]> }
   | { readonly ok: false; readonly message: string };
@@ -118,7 +121,7 @@ function toIssue(error: ErrorObject): FormIssue {
     return /^(0|[1-9][0-9]*)$/.test(name) ? Number(name) : name;
   });
   const { additionalProperty: extra, missingProperty: missing } = error.params as Record<string, unknown>;
-  // Who reads it looks for the member, which has no place in the data of its own.
+  // The reader looks for the member, which is missing from the data.
   if (typeof missing === "string") return { path: [...path, missing], message: "must be given" };
   const what = typeof extra === "string" ? ` (${extra})` : "";
   return { path, message: `${error.message ?? "is not valid"}${what}` };

@@ -11,7 +11,7 @@ export interface FlowAddress {
   readonly org_id: string;
 }
 
-/** A flow's description in the format that was asked for. */
+/** A flow's description in the requested format. */
 export function presentFlowIo(io: FlowIo, format: IoFormat, address: FlowAddress): FlowIo | JsonObject {
   switch (format) {
     case "jsonschema":

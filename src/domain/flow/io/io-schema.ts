@@ -90,13 +90,13 @@ function outputsOf(graph: FlowGraph): JsonObject {
   return { $schema: DIALECT, type: "object", properties: Object.fromEntries(properties), additionalProperties: false };
 }
 
-/** The ids of the nodes that no run skips on its way to completion: of each, one incoming edge is always live. */
+/** The ids of the nodes that no run skips on its way to completion: each has one incoming edge that is always live. */
 function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
   const unskipped = new Map(nodes.filter((node) => node.skip_if === undefined).map((node) => [node.id, node]));
   const targets = new Set(edges.map((edge) => edge.target));
   const ways = new Map<string, string[]>();
   for (const edge of edges) {
-    // Kinds that choose have handles of their own; a failure leaves by `out` as well, unless it branches.
+    // Kinds that choose have handles of their own. A failure leaves by `out` as well, unless it branches.
     const always = handleOf(edge) === "out" && unskipped.get(edge.source)?.on_error !== "branch";
     if (always && unskipped.has(edge.target)) ways.set(edge.source, [...(ways.get(edge.source) ?? []), edge.target]);
   }
@@ -108,7 +108,7 @@ function certainNodes({ nodes, edges }: FlowGraph): ReadonlySet<string> {
 
 /** The possible values of an output: its own text, or the values of its sources. */
 function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] {
-  // Where its failure branches, the output is that failure.
+  // If its failure branches, the output is that failure.
   if (node.on_error === "branch") return [ANYTHING];
   const value = configOf(node)["value"];
   if (value !== undefined) return withDefault(node, NODE_SPECS.output.io.output({ value }));
@@ -116,14 +116,14 @@ function outputSchemas(graph: FlowGraph, node: FlowNode): readonly JsonObject[] 
   const sources = graph.edges.filter((edge) => edge.target === node.id);
   const schemas = sources.flatMap((edge) => {
     const source = byId.get(edge.source);
-    // This ignores outputs behind outputs, and what a failed node's branch carries.
+    // This ignores outputs behind outputs, and the value that a failed node's branch carries.
     if (!source || source.type === "output" || handleOf(edge) === "error") return [ANYTHING];
     return withDefault(source, outputSchema(source));
   });
   return withDefault(node, anyOf(schemas));
 }
 
-/** What an output shows of a source. */
+/** The part of a source that an output shows. */
 function outputSchema(source: FlowNode): JsonObject {
   const spec = NODE_SPECS[source.type];
   const whole = spec.io.output(configOf(source));

@@ -19,7 +19,7 @@ export interface CheckedInputs {
   readonly issues: readonly ValidationIssue[];
 }
 
-/** Members of an inference call's body that are no inputs. */
+/** Members of an inference call's body that are not inputs. */
 const RESERVED_INPUTS: readonly string[] = ["user_id", "stream"];
 
 const MAX_IGNORED = 100;
@@ -71,7 +71,7 @@ type GivenKind = KindWith<"given", "value" | "source">;
 type Fault = Pick<ValidationIssue, "msg" | "type">;
 type Limits = Pick<FlowLimits, "max_input_bytes">;
 
-/** What to give a node of each kind, for messages. */
+/** The value to give a node of each kind, for messages. */
 const GIVEN: Readonly<Record<GivenKind, string>> = {
   input: "a text",
   string: "a text",

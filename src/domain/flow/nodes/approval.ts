@@ -5,7 +5,7 @@ import { assigneesConfig } from "./assignees.ts";
 import { repeated } from "./repeated.ts";
 import { cel, liquid, NO_RETRY, remembersNothing, type ConfigFault, type NodeSpec } from "./spec.ts";
 
-/** Names an action cannot have: they are handles, or words of on_timeout, of their own. */
+/** Names that an action cannot have: they are handles, or special words of on_timeout. */
 const RESERVED_ACTIONS = ["timeout", "error", "out", "fail", "branch"];
 
 export const approvalConfig = z.strictObject({

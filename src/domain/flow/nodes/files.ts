@@ -49,7 +49,7 @@ export const filesSpec: NodeSpec<FilesConfig> = {
         "x-upload": true,
         ...(config.accept === undefined ? {} : { "x-accept": config.accept }),
       },
-      // What was uploaded is known to the run, not to its body: `required` is checked when the node runs.
+      // The run, not its body, knows the uploads: `required` is checked when the node runs.
       required: false,
     }),
   },

@@ -68,7 +68,7 @@ export const httpSpec: NodeSpec<HttpConfig> = {
 };
 
 function urlFaults(url: string): ConfigFault[] {
-  // What is rendered is checked when the node runs.
+  // The rendered value is checked when the node runs.
   const wrong =
     url.includes("{{") || url.includes("{%") ? /^\s*(?!https?:)[a-z][a-z0-9+.-]*:/i.test(url) : !isWebAddress(url);
   return wrong ? [{ path: ["url"], severity: "error", message: "An address starts with http:// or https://" }] : [];

@@ -77,7 +77,7 @@ const skillReference = z
 
 export const skillsConfig = z.array(skillReference).min(1).max(32);
 
-/** To the skills that a node names. */
+/** References to the skills that a node names. */
 export function skillReferences(skills: readonly string[]): NodeReference[] {
   return skills.flatMap((text, at) => {
     const found = readSkillReference(text);
@@ -85,7 +85,7 @@ export function skillReferences(skills: readonly string[]): NodeReference[] {
   });
 }
 
-/** What the tools of a node need to be there. */
+/** References to what the tools of a node need. */
 export function toolReferences(tools: readonly LlmTool[]): NodeReference[] {
   return tools.flatMap((tool, at) =>
     referencesOf(tool).map((each) => ({ ...each, path: ["tools", at, ...each.path] })),
@@ -123,21 +123,21 @@ function referencesOf(tool: LlmTool): NodeReference[] {
   }
 }
 
-/** Whom the tools of a node ask before they are called. */
+/** The people whom the tools of a node ask before they are called. */
 export function toolAsks(tools: readonly LlmTool[]): Asked[] {
   return tools.flatMap(({ assignees }, at) =>
     assignees === undefined ? [] : [{ assignees, required_approvals: 1, path: ["tools", at, "assignees"] }],
   );
 }
 
-/** The templates in what the model does not choose. */
+/** The templates in the parts that the model does not choose. */
 export function toolExpressions(tools: readonly LlmTool[]): Expression[] {
   return tools.flatMap((tool, at) =>
     tool.type === "action" ? liquidInside(tool.fixed_inputs, "tools", at, "fixed_inputs") : [],
   );
 }
 
-/** Two tools that a model could not tell apart, and people who would never be asked. */
+/** Finds two tools that a model could not tell apart, and people who would never be asked. */
 export function toolFaults(tools: readonly LlmTool[]): ConfigFault[] {
   const unasked = tools.flatMap(({ approval, assignees }, at): ConfigFault[] =>
     assignees === undefined || approval

@@ -2,7 +2,7 @@ import type { JsonObject } from "../../json.ts";
 import type { MediaKind } from "../../media/media.ts";
 import { MEDIA_TYPES } from "../../media/media.ts";
 
-/** Bytes that stand for a file in examples: the headers of one without content. */
+/** Bytes that stand for a file in examples: the headers of a file without content. */
 const SAMPLES: Readonly<Record<MediaKind, string>> = {
   audio: "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=",
   image: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",

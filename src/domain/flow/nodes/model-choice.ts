@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { NodeReference } from "./spec.ts";
 
-/** How a node chooses its model; what is left out comes from the organisation, then from the installation. */
+/** How a node chooses its model. Missing parts come from the organisation, then from the installation. */
 export const modelConfig = {
   model: z.string().min(1).max(256).exactOptional().describe("The name the endpoint knows"),
   connection_id: z
@@ -11,7 +11,7 @@ export const modelConfig = {
     .describe("A connection of provider openai_compatible or anthropic"),
 };
 
-/** To the connection that a node names. */
+/** The reference to the connection that a node names. */
 export function connectionReference(id: string | undefined): NodeReference[] {
   return id === undefined ? [] : [{ kind: "connection", id, path: ["connection_id"] }];
 }

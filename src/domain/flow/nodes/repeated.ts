@@ -1,6 +1,6 @@
 import type { ConfigFault } from "./spec.ts";
 
-/** A fault for every entry whose id an earlier one has. */
+/** A fault for every entry that repeats an earlier id. */
 export function repeated(entries: ReadonlyArray<{ readonly id: string }>, member: string): ConfigFault[] {
   const seen = new Set<string>();
   return entries.flatMap(({ id }, index) => {

@@ -16,7 +16,7 @@ export interface Expression {
 
 /** What a pause asks for, as clients need it to render a page. */
 export interface PauseShape {
-  /** The part of the node that pauses, where it is not the node itself. */
+  /** The part of the node that pauses, if it is not the node itself. */
   readonly below?: "tools";
   readonly form: JsonObject | null;
   readonly actions: ReadonlyArray<{ readonly id: string; readonly label?: string | undefined }>;
@@ -24,7 +24,7 @@ export interface PauseShape {
 
 /** A fault of a configuration that its schema cannot express. */
 export interface ConfigFault {
-  /** `invalid_config` where it is left out. */
+  /** Default `invalid_config`. */
   readonly code?: FlowProblemCode;
   readonly path: ReadonlyArray<string | number>;
   readonly severity: "error" | "warning";
@@ -32,19 +32,21 @@ export interface ConfigFault {
   readonly hint?: string;
 }
 
-/** What flows refer to by an id. A new kind is a word here and its lookup in services/projects/flow-references.ts. */
+/**
+ * What flows can refer to by an id. A new kind is a word here and its lookup in services/projects/flow-references.ts.
+ */
 export type ReferenceKind = "project" | "knowledge_base" | "skill" | "connection" | "provider" | "action";
 
-/** Something of the organisation that a node needs to be there. */
+/** Something of the organisation that must exist for a node to work. */
 export interface NodeReference {
   readonly kind: ReferenceKind;
-  /** As it is compared: UUIDs in lower case. */
+  /** In the form in which it is compared: UUIDs in lower case. */
   readonly id: string;
   /** Of what has versions. */
   readonly version?: number | string;
-  /** Where `id` stands, below `config`. */
+  /** The place of `id`, below `config`. */
   readonly path: ReadonlyArray<string | number>;
-  /** Of an action, and of a provider all of whose actions are meant: how it is used. */
+  /** For an action, or for a provider whose actions are all meant: how it is used. */
   readonly use?: ActionUse;
 }
 
@@ -52,7 +54,7 @@ export interface NodeReference {
 export interface ActionUse {
   /** Whether it names a connection. */
   readonly connected: boolean;
-  /** The inputs that the flow gives; the rest is a model's. */
+  /** The inputs that the flow gives; a model gives the rest. */
   readonly inputs?: { readonly names: readonly string[]; readonly member: string; readonly all: boolean };
 }
 
@@ -79,17 +81,17 @@ export interface NodeSpec<Config = NodeConfig> {
   outputMember?(config: Config): string;
   /** Faults beyond the schema, e.g. two cases of the same id. */
   faults?(config: Config, limits: FlowLimits): readonly ConfigFault[];
-  /** What it needs to be there: a deploy checks it, and it is not deleted while a published flow uses it. */
+  /** What must exist for it to work: a deploy checks it, and it cannot be deleted while a published flow uses it. */
   references?(config: Config): readonly NodeReference[];
   /** The people that a kind asks. */
   asks?(config: Config): readonly Asked[];
-  /** Of kinds that ask a model: what the node says of it; null where it asks none. */
+  /** For kinds that ask a model: the model that the node names; null if it asks none. */
   model?(config: Config): ModelsAsked | null;
-  /** Whether it keeps what it has seen for later runs. Redaction is refused then, so no kind may leave it out. */
+  /** Whether it keeps data for later runs. Redaction is refused then, so every kind has to say. */
   remembers(config: Config): boolean;
-  /** The policy where a node says nothing; members a node leaves out come from here. */
+  /** The default policy; members that a node leaves out come from here. */
   readonly retry: RetryPolicy;
-  /** The time-out where a node says nothing. */
+  /** The default time-out. */
   readonly timeout_ms?: number;
   readonly io: NodeIo<Config>;
 }
@@ -114,7 +116,7 @@ export const NO_RETRY: RetryPolicy = {
 /** The policy of kinds that call another service. */
 export const NETWORK_RETRY: RetryPolicy = { ...NO_RETRY, max_attempts: 3 };
 
-/** Of kinds that keep nothing for later runs. */
+/** For kinds that keep nothing for later runs. */
 export const remembersNothing = (): boolean => false;
 
 export const ONLY_OUT: readonly string[] = ["out"];

@@ -2,7 +2,7 @@ import { KINDS } from "../kinds.ts";
 import type { KindTraits, KindWith, NodeKind } from "../kinds.ts";
 import type { PlanNode, PlanNodeOf } from "./types.ts";
 
-/** Something for every kind, or for every one of some: a new kind does not compile until it has an entry. */
+/** An entry for every kind, or for every one of some: a new kind does not compile until it has one. */
 export type ByKind<Args extends readonly unknown[], Result, Kinds extends NodeKind = NodeKind> = {
   readonly [Kind in Kinds]: (node: PlanNodeOf<Kind>, ...args: Args) => Result;
 };
@@ -13,11 +13,11 @@ export function byKind<Args extends readonly unknown[], Result, Kinds extends No
   node: PlanNodeOf<Kinds>,
   ...args: Args
 ): Result {
-  // That the entry and the node are of one kind is beyond what TypeScript follows.
+  // TypeScript cannot follow that the entry and the node are of one kind.
   return (table[node.type as Kinds] as (node: PlanNode, ...args: Args) => Result)(node, ...args);
 }
 
-/** The node, which is of this kind: a part of a configuration belongs to one kind only. */
+/** The node, narrowed to this kind; throws for another. A part of a configuration belongs to one kind only. */
 export function ofKind<Kind extends NodeKind>(node: PlanNode, kind: Kind): PlanNodeOf<Kind> {
   if (node.type !== kind) throw new Error(`${node.id} is of kind ${node.type}, not ${kind}`);
   return node as PlanNodeOf<Kind>;

@@ -80,7 +80,9 @@ function compileNode(
   return compiled as PlanNode;
 }
 
-/** What a node needs to be evaluated: what its expressions name, and what the flow inside reads from around it. */
+/**
+ * What a node needs for its evaluation: the names in its expressions, and what the nested flow reads from around it.
+ */
 function readsOf(
   node: FlowNode,
   spec: NodeSpec,

@@ -4,7 +4,7 @@ export interface Link {
   readonly target: number;
 }
 
-/** The nodes in an order in which every edge leads forward, as far as there is one; the same for the same input. */
+/** The nodes in an order in which every edge leads forward, as far as one exists; deterministic. */
 export interface Ordering {
   readonly order: readonly number[];
   /** Nodes on a cycle or behind one: no order holds them. */

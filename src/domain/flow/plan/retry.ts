@@ -1,17 +1,17 @@
 import type { PlanNode } from "./types.ts";
 
-/** Longest time of one attempt where neither node nor kind says (ms). */
+/** Longest time of one attempt if neither node nor kind sets one (ms). */
 export const DEFAULT_NODE_TIMEOUT_MS = 60_000;
 
 /**
- * Time a worker has, after a node's own time-out, to say so (ms). Long, for it may have to wait until the database is there to
- * write it down; a worker that is gone is noticed by its heartbeats.
+ * Time a worker has to report a node's time-out after it (ms). It is long because the worker may have to wait for the
+ * database to write it down; missing heartbeats show that a worker is gone.
  */
 export const NODE_GRACE_MS = 900_000;
 
 /**
- * How long the next attempt of a node is put off (ms): exponentially from the policy's first interval up to its longest. What
- * an upstream service asks for counts where it is longer, but no longer than an attempt itself may take.
+ * How long to wait before the next attempt of a node (ms): exponential from the policy's first interval up to its
+ * longest. A longer wait that an upstream service asks for counts, but at most as long as an attempt itself may take.
  */
 export function retryDelayMs(
   { retry, timeout_ms = DEFAULT_NODE_TIMEOUT_MS }: Pick<PlanNode, "retry" | "timeout_ms">,

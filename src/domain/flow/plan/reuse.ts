@@ -2,23 +2,25 @@ import type { CheckpointNode } from "../../runs/run.ts";
 import { indexPlan } from "./planner.ts";
 import type { Plan } from "./types.ts";
 
-/** Where a run resumes from: a node of the plan's top level, or "failed" for wherever the earlier run stopped. */
+/**
+ * Where a run resumes from: a node of the plan's top level, or "failed" for the place where the earlier run stopped.
+ */
 export type ResumePoint = { readonly node_id: string } | "failed";
 
 export interface ReuseRequest {
   /** The plan the new run will walk; it may be of another version than the earlier run's. */
   readonly plan: Plan;
-  /** What the earlier run had finished. */
+  /** The nodes that the earlier run had finished. */
   readonly checkpoint: Readonly<Record<string, CheckpointNode>>;
   readonly from: ResumePoint;
-  /** Ids of inputs that are given anew. */
+  /** Ids of inputs that get new values. */
   readonly replaced: readonly string[];
 }
 
 /**
- * The nodes a resumed run takes over from the earlier one: what had finished, without the point itself and all that
- * comes after it. An input that is given anew is not taken over, but what is before the point and read it is: the
- * point alone decides what runs again. Nodes the plan does not have are dropped. Null when the plan has no such point.
+ * The nodes a resumed run takes over from the earlier one: the finished ones, except the point itself and everything
+ * after it. An input with a new value is not taken over. Nodes before the point that read it are: the point alone
+ * decides what runs again. Nodes the plan does not have are dropped. Null if the plan has no such point.
  */
 export function reuseFor({ plan, checkpoint, from, replaced }: ReuseRequest): Record<string, CheckpointNode> | null {
   const index = indexPlan(plan);

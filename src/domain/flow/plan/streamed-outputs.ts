@@ -2,7 +2,7 @@ import type { LlmConfig } from "../nodes/llm.ts";
 import { hasTrait } from "./by-kind.ts";
 import type { Plan, PlanNode } from "./types.ts";
 
-/** What stands in an output before the text of a model: words of templates, and inputs. */
+/** The part of an output before the text of a model: words of templates, and inputs. */
 export type Before = { readonly words: string } | { readonly input: string };
 
 /** A node whose growing text an output streams. */
@@ -11,7 +11,7 @@ export interface StreamedSource {
   readonly before: readonly Before[];
 }
 
-/** The outputs of a flow that grow with the text of a model, each with the nodes whose text it may be. */
+/** The outputs of a flow that grow with the text of a model, each with the nodes that may write that text. */
 export function streamedOutputs(plan: Plan): ReadonlyMap<string, readonly StreamedSource[]> {
   const found = plan.nodes
     .filter(({ type }) => type === "output")
@@ -46,11 +46,14 @@ function sourcesOf(plan: Plan, id: string): StreamedSource[] {
     : sourcesOf(plan, parts.moving).map(({ node_id, before }) => ({ node_id, before: [...parts.before, ...before] }));
 }
 
-/** `{{llm-0}}`, `{{nodes["llm-0"]}}`, either with `.text`: no filters, and nothing that takes the blanks around it away. */
+/**
+ * `{{llm-0}}`, `{{nodes["llm-0"]}}`, either with `.text`: without filters, and without tags that strip the
+ * surrounding whitespace.
+ */
 const PLACE =
   /\{\{\s*(?:([A-Za-z0-9_-]*[A-Za-z0-9_])|nodes\[(?:"([A-Za-z0-9_-]+)"|'([A-Za-z0-9_-]+)')\])(\.text)?\s*\}\}/y;
 
-/** What a template begins with up to the first node that is no input; null where that takes more than reading it. */
+/** The part of a template before the first node that is not an input; null if finding it takes more than reading it. */
 function firstMoving(plan: Plan, template: string): { moving: string; before: Before[] } | null {
   const before: Before[] = [];
   for (let at = 0; ;) {

@@ -9,13 +9,13 @@ interface AnyPlanNode {
   readonly name?: string;
   readonly execution: Execution;
   readonly retry: RetryPolicy;
-  /** Longest time of one attempt; absent where the kind has none. */
+  /** Longest time of one attempt; absent if the kind has none. */
   readonly timeout_ms?: number;
   readonly on_error: "fail" | "continue" | "branch";
   readonly default_output?: Json;
   readonly skip_if?: string;
   readonly reads: Reads;
-  /** By source, the member of the source's value that an output without a text returns, where it is not the whole value. */
+  /** By source, the member of the source's value that an output without a text returns; missing for the whole value. */
   readonly shown?: Readonly<Record<string, string>>;
   /** The flow inside a map or a loop. */
   readonly nested?: Plan;

@@ -122,8 +122,8 @@ export function measureGraphs(input: unknown, limits: FlowLimits, problems: Prob
 }
 
 /**
- * Adds up the configurations of nodes. The compiled flow has all of them: where they alone are longer than it may
- * be, nothing needs to be parsed or compiled to say so. For documents that measureDocument has accepted.
+ * Adds up the configurations of nodes. The compiled flow contains all of them: if they alone exceed its limit,
+ * nothing needs to be parsed or compiled. For documents that measureDocument has accepted.
  */
 export function measureConfigs(input: unknown, limits: FlowLimits, problems: ProblemList): boolean {
   const open: unknown[] = [input];

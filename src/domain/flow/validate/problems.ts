@@ -72,19 +72,19 @@ export type FlowProblemCode = (typeof FLOW_PROBLEM_CODES)[number];
 
 export type Path = ReadonlyArray<string | number>;
 
-/** One thing that is wrong with a flow, or (a warning) probably not meant. */
+/** One thing that is wrong with a flow, or (a warning) is probably a mistake. */
 export interface FlowProblem {
   readonly code: FlowProblemCode;
   /** A flow with an error cannot be deployed. */
   readonly severity: "error" | "warning";
-  /** The node it concerns; null where it concerns none, or one whose id is unusable. */
+  /** The node it concerns; null if it concerns none, or one with an unusable id. */
   readonly node_id: string | null;
-  /** The node's id after the ids of the maps and loops around it, e.g. "map-0/guard-0"; null where there is no node. */
+  /** The node's id after the ids of the maps and loops around it, e.g. "map-0/guard-0"; null if there is no node. */
   readonly node_path: string | null;
   /** Members and positions that lead to the place in the flow. */
   readonly path: Path;
   readonly message: string;
-  /** How to fix it, where that is known. */
+  /** How to fix it, if that is known. */
   readonly hint: string | null;
 }
 
@@ -101,7 +101,7 @@ export interface Finding {
 /** Most problems listed; a hostile document can contain any number. */
 const MAX_PROBLEMS = 1000;
 
-/** Collects problems; what exceeds the limit is only counted. */
+/** Collects problems; those beyond the limit are only counted. */
 export interface ProblemList {
   add(finding: Finding): void;
   readonly hasErrors: boolean;
@@ -151,7 +151,7 @@ export function nodePath(flow: unknown, path: Path): string | null {
 /** Makes schema issues carry their input, which distinguishes missing values from wrong ones. */
 export const WITH_INPUT = { reportInput: true } as const;
 
-/** Adds what a schema found (parsed WITH_INPUT), one problem for each unknown member. */
+/** Adds the issues of a schema (parsed WITH_INPUT), one problem for each unknown member. */
 export function addSchemaIssues(
   problems: ProblemList,
   issues: readonly z.core.$ZodIssue[],
@@ -178,7 +178,7 @@ export function reportPlanTooLarge(problems: ProblemList, bytes: string, limits:
   problems.add({ code: "plan_too_large", path: [], message, hint });
 }
 
-/** The problem of a flow that could not be checked within the limits of time and memory, which `limit` names. */
+/** The problem of a flow that could not be checked within the limits of time and memory; `limit` names the limit. */
 export function costlyFlow(limit: string): FlowProblem {
   return {
     code: "flow_too_costly",

@@ -2,7 +2,7 @@ import { edgeSchema, handleOf, type FlowEdge } from "../definition/definition.ts
 import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
 import type { CheckedNode } from "./validate-node.ts";
 
-/** An edge between nodes that are there. */
+/** An edge between existing nodes. */
 export interface CheckedEdge {
   readonly edge: FlowEdge;
   readonly path: Path;
@@ -35,7 +35,8 @@ export function checkEdge(
     problems.add({ code: "self_edge", path, node_id: edge.source, message, hint: "To repeat something, use a loop" });
     return undefined;
   }
-  // A text is there from the start and waits for nothing. Loading a page or documents is work: a branch may save it.
+  // A text is there from the start, so nothing waits for it. Loading a page or documents is work that a branch may
+  // save.
   if (target.kind === "input" || target.kind === "string") {
     const message = `"${edge.target}" takes its value from the run; no edge can lead to it`;
     problems.add({ code: "edge_into_input", path, node_id: edge.target, message });

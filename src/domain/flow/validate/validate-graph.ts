@@ -79,7 +79,7 @@ function positionsOf(nodes: readonly CheckedNode[], problems: ProblemList): Map<
   return positions;
 }
 
-/** Inside, nothing could give an input its value: a run's body names the nodes of the top level. */
+/** A nested flow cannot have inputs: a run's body names only nodes of the top level. */
 function reportInputsInside(nodes: readonly CheckedNode[], problems: ProblemList): void {
   for (const { spec, id, path } of nodes) {
     if (!spec?.input) continue;
@@ -103,7 +103,7 @@ function reportOutputs({ nodes, edges }: Wiring, path: Path, problems: ProblemLi
   }
 }
 
-/** Reports cycles and reads of what is not settled in time; answers which node comes before which. */
+/** Reports cycles, and reads of values that are not settled in time. Returns which node comes before which. */
 function checkReads(
   { nodes, positions, links }: Wiring,
   path: Path,
@@ -139,7 +139,7 @@ function checkReads(
       }
     }
   }
-  // Behind a cycle the order is undefined; what is inside such nodes is not reported.
+  // After a cycle the order is undefined, so problems inside such nodes are not reported.
   return (node, earlier) => unordered.has(node) || before(node, earlier);
 }
 

@@ -22,15 +22,15 @@ export interface CheckedExpression {
   readonly reads: Reads;
 }
 
-/** As much as could be read of a node that may be invalid. */
+/** What could be read of a node that may be invalid. */
 export interface CheckedNode {
-  /** Undefined where it is unusable. */
+  /** Undefined if it is unusable. */
   readonly id: string | undefined;
   readonly path: Path;
-  /** Undefined where it is unknown. */
+  /** Undefined if it is unknown. */
   readonly kind: NodeKind | undefined;
   readonly spec: NodeSpec | undefined;
-  /** Undefined where the node is not sound enough to know them. */
+  /** Undefined if the node is too broken to know them. */
   readonly handles: readonly string[] | undefined;
   readonly expressions: readonly CheckedExpression[];
   /** Expressions mention `inputs`, so that they may read any input without an edge. */
@@ -40,10 +40,10 @@ export interface CheckedNode {
   readonly nested: unknown;
 }
 
-/** Names that expressions know at the top level; a node called so is found under `nodes` only. */
+/** Names that expressions know at the top level; a node with such a name is found only under `nodes`. */
 const SCOPE_NAMES = ["nodes", "inputs", "item", "index", "last", "run"];
 
-/** Names of a run's body that are no inputs. */
+/** Names of a run's body that are not inputs. */
 const BODY_NAMES = ["user_id", "stream"];
 
 /** Checks one node: its shape, its configuration, its expressions. Other checks cover edges and reads. */
@@ -179,7 +179,7 @@ function reportSettings(node: FlowNode, spec: NodeSpec, config: NodeConfig, path
     const hint = "Say how long it waits in config.expires_in_seconds";
     problems.add({ ...warning, code: "setting_ignored", path: [...path, "timeout_ms"], message, hint });
   }
-  // The steps of a node that calls tools are attempted again each.
+  // Each step of a node that calls tools has attempts of its own.
   const retries = execution === "activity" || spec.retry.max_attempts > 1;
   if ((node.retry?.max_attempts ?? 1) > 1 && !retries) {
     const message = "This node is attempted once: retry has no effect";

@@ -35,7 +35,7 @@ export type CheckedFlow =
     }
   | { readonly valid: false; readonly problems: readonly FlowProblem[] };
 
-/** The flow without a look into its nodes and edges: those are checked one by one, so that one fault hides no other. */
+/** The flow with unchecked nodes and edges. Those are checked one by one, so that one fault hides no other. */
 const frameSchema = flowDefinitionSchema.extend({ nodes: z.array(z.unknown()), edges: z.array(z.unknown()) });
 
 /** Reports all problems of a flow at once. Executes nothing and never throws. */
@@ -68,7 +68,7 @@ export function checkFlow(input: unknown, limits: FlowLimits): CheckedFlow {
   if (frame.success) reportSettings(frame.data, limits, problems);
   if (problems.hasErrors) return { valid: false, problems: problems.all() };
 
-  // Without an error so far this cannot fail: the parts it is made of have all been parsed.
+  // Without an error so far this cannot fail, because all its parts have been parsed.
   const definition = flowDefinitionSchema.parse(input);
   const plan = compileFlow(definition);
   const bytes = new TextEncoder().encode(JSON.stringify(plan)).length;
@@ -94,7 +94,10 @@ function reportSettings({ settings }: z.infer<typeof frameSchema>, limits: FlowL
   }
 }
 
-/** What a model remembers is stored, and nobody knows what of it would have to be masked. Answers whether there is one. */
+/**
+ * A model's memory is stored, and nobody knows which part of it would have to be masked. Returns whether there is
+ * one.
+ */
 function reportMemories({ settings }: FlowDefinition, plan: Plan, problems: ProblemList): boolean {
   if ((settings?.redact ?? []).length === 0 || !remembers(plan)) return false;
   const message = "A flow whose models have a memory cannot redact: what they remember would be stored as it is";
@@ -108,7 +111,7 @@ function remembers({ nodes }: Plan): boolean {
   );
 }
 
-/** Examples are shown to newcomers and pasted into snippets: one that would be refused is worth a warning. */
+/** Examples are shown to newcomers and pasted into snippets, so an example that would be refused is worth a warning. */
 function reportExamples(definition: FlowDefinition, plan: Plan, limits: FlowLimits, problems: ProblemList): void {
   for (const [index, example] of (definition.examples ?? []).entries()) {
     const path = ["examples", index, "inputs"];

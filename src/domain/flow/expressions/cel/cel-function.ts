@@ -4,9 +4,9 @@ import type { Value } from "./values.ts";
 
 /** A function of the language: how it may be called and what it does. */
 export interface CelFunction {
-  /** How many arguments `name(...)` takes, or undefined where it is not called like that. */
+  /** How many arguments `name(...)` takes, or undefined if it cannot be called like that. */
   readonly plain?: readonly number[];
-  /** How many arguments `value.name(...)` takes beside the value, or undefined where it is not called like that. */
+  /** How many arguments `value.name(...)` takes beside the value, or undefined if it cannot be called like that. */
   readonly method?: readonly number[];
   /**
    * `args` starts with the value the method is called on. What it costs is known from the length of its arguments and

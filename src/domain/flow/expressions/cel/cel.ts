@@ -18,7 +18,7 @@ import type { Reads, Scope } from "../../scope.ts";
  * conformance tests are its judge.
  */
 
-/** What is known of an expression before it runs: the nodes it reads, or what is wrong with it. */
+/** What is known about an expression before it runs: the nodes it reads, or why it is invalid. */
 export type CheckedCel =
   | { readonly ok: true; readonly reads: Reads }
   | { readonly ok: false; readonly message: string };
@@ -74,7 +74,8 @@ const run = (source: string, program: Program, frame: Frame): Value => {
     frame.meter.use(program.ticks);
     return program.code(frame);
   } catch (error) {
-    // No stack overflow is known that the limits do not come before, but it must not be for the workflow to handle.
+    // The limits should stop an expression before the stack overflows; if one does overflow it, the workflow must not
+    // have to handle it.
     if (error instanceof RangeError) throw tooCostly();
     if (!(error instanceof NodeFailure) || error.code !== "expression_failed") throw error;
     throw new NodeFailure(error.code, `${error.message} (${placeIn(source, frame.at)})`);
@@ -99,7 +100,7 @@ export const evaluateCel = (source: string, scope: Scope, meter: Meter = celMete
   return json;
 };
 
-/** Evaluates an expression that decides something. Throws as `evaluateCel` does, and where it gives no boolean. */
+/** Evaluates an expression that decides something. Throws as `evaluateCel` does, and if the result is no boolean. */
 export const evaluateCondition = (source: string, scope: Scope, meter?: Meter): boolean => {
   const result = evaluateCel(source, scope, meter);
   if (typeof result === "boolean") return result;

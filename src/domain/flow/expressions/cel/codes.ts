@@ -48,7 +48,7 @@ export const conditionalCode =
     throw failed(`The condition before "?" must be true or false, but it is ${describe(value)}`);
   };
 
-/** `a && b` and `a || b`: where one side decides, the other one may fail. */
+/** `a && b` and `a || b`: if one side decides, the other may fail. */
 export const logicalCode = (operator: "&&" | "||", left: Code, right: Code, at: Position): Code => {
   const deciding = operator === "||";
   const wrong = (value: Value, frame: Frame): NodeFailure => {

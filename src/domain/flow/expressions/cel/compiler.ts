@@ -20,7 +20,7 @@ const MAX_DEPTH = 400;
 const counted = (counts: readonly number[]): string =>
   `${counts.join(" or ")} argument${counts.length === 1 && counts[0] === 1 ? "" : "s"}`;
 
-/** Where variables exist that do not exist everywhere. */
+/** Where variables exist that are not available everywhere. */
 const PLACES: Readonly<Record<string, string>> = { last: "inside a loop", payload: "in the inputs of a trigger" };
 
 /** Compiles a parsed expression to closures; collects the nodes it reads and reports semantic errors. */
@@ -115,7 +115,7 @@ export class CelCompiler {
     };
   }
 
-  /** "a.b.c" where a node is nothing but a name with dots: such a name may be that of a type. */
+  /** "a.b.c" if a node consists of names and dots only: such a name may be a type's. */
   #qualifiedName(node: CelNode): string | undefined {
     if (node.kind === "variable") return this.#locals.includes(node.name) ? undefined : node.name;
     if (node.kind !== "select") return undefined;

@@ -61,7 +61,8 @@ const toDouble = (value: Value): number => {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return toNumber(value);
   if (typeof value === "string") {
-    // No two parts of it can take the same digit, or a long text that is no number would take quadratic time.
+    // No two parts of it can match the same digit; otherwise a long text that is not a number would take quadratic
+    // time.
     if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(value)) return toNumber(value);
   }
   throw wrong("double", value);
@@ -91,7 +92,7 @@ const toText = (value: Value, meter: Meter): string => {
   const json = toJson(value, meter);
   const size = jsonSize(json, MAX_VALUE_BYTES);
   limitText(size);
-  // Parts that came in as JSON have not been looked into so far.
+  // Parts that came in as JSON have not been checked yet.
   meter.use(size >> 1);
   return JSON.stringify(json);
 };
@@ -120,7 +121,7 @@ const plain = (name: string, apply: (value: Value, meter: Meter) => Value): read
   { plain: [1], apply: (args, meter) => apply(args[0] as Value, meter) },
 ];
 
-/** Functions that make one kind of value of another, and `size`. */
+/** Functions that convert a value to another type, and `size`. */
 export const CONVERSIONS: ReadonlyArray<readonly [string, CelFunction]> = [
   plain("int", toInt),
   plain("uint", toUint),

@@ -25,7 +25,7 @@ const both = (costs: readonly CelCost[], own = 0): CelCost => ({
   degree: Math.max(1, ...costs.map(({ degree }) => degree)),
 });
 
-/** The lengths of literal texts, or undefined where one of the nodes is none. */
+/** The lengths of literal texts, or undefined if one of the nodes is not a literal text. */
 const literalChars = (nodes: readonly CelNode[]): number | undefined => {
   let chars = 0;
   for (const node of nodes) {
@@ -61,7 +61,7 @@ export const childrenOf = (node: CelNode): readonly CelNode[] => {
   }
 };
 
-/** Whether an expression reads anything but `name`. What macros inside call their elements counts as something else. */
+/** Whether an expression reads anything but `name`. The element variables of nested macros count as something else. */
 const readsMoreThan = (name: string, node: CelNode): boolean => {
   if (node.kind === "variable") return node.name !== name;
   if (isMacro(node)) {
@@ -100,7 +100,7 @@ const costOfCall = (node: CelNode & { readonly kind: "call" }): CelCost => {
     }
     case "join":
     case "replace": {
-      // What is put between or in place of something is repeated as often as that occurs.
+      // The text put between or in place of something is repeated as often as that occurs.
       const chars = literalChars(node.args);
       return chars === undefined
         ? { ...all, degree: all.degree + 1 }

@@ -10,7 +10,7 @@ export interface Frame {
   readonly meter: Meter;
   /** Values of the iteration variables of macros, by their slot. */
   readonly locals: Value[];
-  /** What is being computed; where a failure is said to have happened. */
+  /** The place being evaluated; a failure reports it. */
   at: Position;
 }
 

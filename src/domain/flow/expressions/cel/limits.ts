@@ -23,12 +23,12 @@ export const celMeter = (): Meter => new Meter(MAX_TICKS, tooCostly);
 
 const tooLarge = (what: string): NodeFailure => new NodeFailure("value_too_large", `The expression makes ${what}`);
 
-/** Throws where a text would be longer than any value may be. */
+/** Throws if a text would be longer than any value may be. */
 export const limitText = (chars: number): void => {
   if (chars > MAX_VALUE_BYTES) throw tooLarge("a text that is too long");
 };
 
-/** Throws where a list would be longer than a list may get. */
+/** Throws if a list would be longer than a list may get. */
 export const limitList = (length: number): void => {
   if (length > MAX_ITEMS) throw tooLarge(`a list of more than ${MAX_ITEMS} elements`);
 };

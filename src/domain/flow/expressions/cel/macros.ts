@@ -37,7 +37,7 @@ const walk = (parts: MacroParts, frame: Frame, round: (item: Value) => boolean):
   }
 };
 
-/** `all` and `exists`: a failing element only matters where no other one decides. */
+/** `all` and `exists`: a failing element matters only if no other element decides. */
 const quantifier =
   (name: string, deciding: boolean) =>
   (parts: MacroParts): Code =>

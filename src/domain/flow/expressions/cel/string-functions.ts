@@ -47,7 +47,7 @@ const find = (name: "indexOf" | "lastIndexOf", args: readonly Value[]): Value =>
 /** The parts of a text between separators; an empty one separates all characters. */
 const partsOf = (text: string, separator: string): readonly string[] => {
   if (separator === "") limitList(text.length);
-  // One part too many shows that there are too many, and no more of them are made.
+  // Splitting stops one part beyond the limit, which is enough to see that there are too many.
   const parts = separator === "" ? charsOf(text) : text.split(separator, MAX_ITEMS + 1);
   limitList(parts.length);
   return parts;

@@ -37,7 +37,7 @@ export const parseTimestamp = (text: string): Timestamp => {
   const found = RFC_3339.exec(text);
   const [, date, time, fraction = "", zone] = found ?? [];
   const ms = date === undefined ? Number.NaN : Date.parse(`${date}T${time}${zone?.toUpperCase()}`);
-  // Date.parse takes the 30th of February for the 1st of March; written back it would not be the day that was read.
+  // Date.parse takes the 30th of February for the 1st of March; writing the date back shows the difference.
   const isReal = new Date(Date.parse(`${date}T00:00:00Z`)).getUTCDate() === Number(date?.slice(8));
   if (Number.isNaN(ms) || !isReal) {
     throw failed(`${JSON.stringify(text.slice(0, 40))} is not an RFC 3339 timestamp such as "2024-05-01T10:00:00Z"`);

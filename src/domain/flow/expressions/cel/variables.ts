@@ -23,7 +23,7 @@ export const TYPES: ReadonlyMap<string, Value> = new Map(
     "google.protobuf.Timestamp",
   ].map((name) => [
     name,
-    // uint(...) gives ints, so that `type(x) == uint` could never hold otherwise.
+    // uint(...) gives ints, so `type(x) == uint` could never be true.
     new TypeName(name === "uint" ? "int" : name),
   ]),
 );

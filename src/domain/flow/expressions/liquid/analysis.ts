@@ -3,13 +3,13 @@ import { NodeFailure } from "../../../runs/failure.ts";
 
 /** What static analysis of a template finds. */
 export interface TemplateAnalysis {
-  /** Names looked up in the scope that the template has not set itself before, in order. */
+  /** Names looked up in the scope before the template has set them itself, in order. */
   readonly names: readonly string[];
   /** Ids read as `nodes["id"]` or `nodes.id`. */
   readonly nodeIds: readonly string[];
   /** Whether a name or an id depends on values. */
   readonly isDynamic: boolean;
-  /** How often rendering reads the values at most; infinite where the text sets no such bound, as with loops. */
+  /** How often rendering reads the values at most; infinite if the text sets no such bound, as with loops. */
   readonly weight: number;
 }
 
@@ -29,7 +29,7 @@ const CHEAP_FILTERS: ReadonlySet<string> = new Set(
 );
 /** The engine's name for the function that converts output to text. */
 const OUTPUT_ESCAPE = "[object Function]";
-/** Filters whose result is a few times as long as what they are given, however many of them: one is cheap, a chain is not. */
+/** Filters whose result is a few times as long as their input, however many there are: one is cheap, a chain is not. */
 const GROWING_FILTERS: ReadonlySet<string> = new Set(
   "append cgi_escape escape json jsonify newline_to_br prepend split uri_escape url_encode xml_escape".split(" "),
 );
@@ -61,9 +61,9 @@ class Analyst {
   readonly #nodeIds = new Set<string>();
   #isDynamic = false;
   #weight = 0;
-  /** Growing filters in the tag or output that is being looked at. */
+  /** Growing filters in the tag or output being analysed. */
   #growing = 0;
-  /** Names the template has set so far; a loop's own are taken off again after it. */
+  /** Names the template has set so far; a loop's own names are removed after it. */
   readonly #set = new Map<string, number>();
 
   result(): TemplateAnalysis {
@@ -145,7 +145,7 @@ class Analyst {
   }
 }
 
-/** Walks through a parsed template. Throws NodeFailure where its tags are nested too deeply. */
+/** Walks through a parsed template. Throws NodeFailure if its tags are nested too deeply. */
 export const analyse = (templates: readonly Template[]): TemplateAnalysis => {
   const analyst = new Analyst();
   analyst.templates(templates);

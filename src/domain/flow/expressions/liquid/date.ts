@@ -45,7 +45,7 @@ const ordinal = (day: number): string => {
   return ["th", "st", "nd", "rd"][day % 10] ?? "th";
 };
 
-/** A directive of strftime: how wide it is, what it is filled up with, and what it reads. */
+/** A directive of strftime: its width, its padding, and the field it reads. */
 type Field = readonly [width: number, fill: string, read: (date: Date) => string | number];
 
 const FIELDS: ReadonlyMap<string, Field> = new Map<string, Field>([
@@ -113,7 +113,7 @@ const strftime = (date: Date, format: string): string =>
     return flags.includes("-") ? text : text.padStart(Math.min(Number(width) || normalWidth, MAX_FIELD_WIDTH), fill);
   });
 
-/** The `date` filter: strftime in UTC. What is no date is passed on as it is. */
+/** The `date` filter: strftime in UTC. A value that is not a date is passed on unchanged. */
 export const formatDate = (value: unknown, format: unknown): unknown => {
   const date = toDate(value);
   if (date === undefined || Number.isNaN(date.getTime())) return value;

@@ -25,7 +25,7 @@ export function createLiquid(): Liquid {
     outputEscape: textOf,
     parseLimit: MAX_TEMPLATE_CHARS,
     memoryLimit: MAX_ALLOCATED,
-    // No clock decides anything in a workflow; elsewhere the process that renders has a time limit.
+    // A workflow must not decide by the clock; elsewhere the rendering process has a time limit.
     renderLimit: Number.POSITIVE_INFINITY,
     // Without it the engine uses the machine's setting.
     locale: "en-US",

@@ -3,7 +3,7 @@ import { chars } from "./chars.ts";
 import { formatDate } from "./date.ts";
 import { textOf } from "./text.ts";
 
-/** The engine's filters of texts; a value that is no text reads for them as it does in the output. */
+/** The engine's filters of texts. They read a value that is not a text as the output would show it. */
 const TEXT_FILTERS = [
   "append prepend capitalize downcase upcase strip lstrip rstrip strip_html strip_newlines newline_to_br squish",
   "normalize_whitespace escape xml_escape escape_once url_encode url_decode cgi_escape uri_escape slugify truncate",

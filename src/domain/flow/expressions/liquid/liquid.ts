@@ -8,11 +8,11 @@ import { TemplateContext } from "./context.ts";
 import { createLiquid, MAX_TEMPLATE_CHARS } from "./engine.ts";
 import type { Reads, Scope } from "../../scope.ts";
 
-/** What is known of a template before it is rendered, or what is wrong with it. */
+/** What is known about a template before it is rendered, or why it is invalid. */
 export type CheckedTemplate =
   | {
       readonly ok: true;
-      /** Ids of the nodes it reads, and other names it looks up; "*" where they depend on values. */
+      /** Ids of the nodes it reads, and other names it looks up; "*" if they depend on values. */
       readonly reads: Reads;
     }
   | { readonly ok: false; readonly message: string };
@@ -80,10 +80,10 @@ export const checkTemplate = (source: string): CheckedTemplate => {
   return { ok: true, reads: isDynamic ? "*" : [...read] };
 };
 
-/** How often rendering a template reads its values at most; infinite where its text sets no such bound. */
+/** How often rendering a template reads its values at most; infinite if its text sets no such bound. */
 export const templateWeight = (source: string): number => {
   const parsed = parseCached(source);
-  // Rendering what does not parse fails at once.
+  // Rendering an invalid template fails at once.
   return "message" in parsed ? 0 : parsed.analysis.weight;
 };
 
