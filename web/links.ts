@@ -15,6 +15,8 @@ export const links = {
   connections: (filters: Record<string, string> = {}) => withQuery("/connections", filters),
   retention: (filters: Record<string, string> = {}) => withQuery("/retention", filters),
   background: () => "/background",
+  knowledgeBase: (knowledgeBaseId: string, filters: Record<string, string> = {}) =>
+    withQuery(`/background/knowledge-bases/${knowledgeBaseId}`, filters),
   usage: (filters: Record<string, string> = {}) => withQuery("/usage", filters),
 };
 
@@ -33,6 +35,7 @@ export const PAGE_PATHS = [
   "/connections",
   "/usage",
   "/background",
+  "/background/knowledge-bases/:knowledgeBaseId",
   "/retention",
 ] as const;
 

@@ -23,6 +23,9 @@ const Retention = lazy(async () => ({ default: (await import("./pages/retention/
 const Background = lazy(async () => ({
   default: (await import("./pages/background/background-page.tsx")).BackgroundPage,
 }));
+const KnowledgeBase = lazy(async () => ({
+  default: (await import("./pages/background/knowledge-base-page.tsx")).KnowledgeBasePage,
+}));
 const Usage = lazy(async () => ({ default: (await import("./pages/usage/usage-page.tsx")).UsagePage }));
 
 const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
@@ -39,6 +42,7 @@ const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
   "/connections": Connections,
   "/usage": Usage,
   "/background": Background,
+  "/background/knowledge-bases/:knowledgeBaseId": KnowledgeBase,
   "/retention": Retention,
 };
 

@@ -18,7 +18,7 @@ const own = ownDatabase();
 let base: BuiltBase;
 let foreign: BuiltBase;
 const page = { beyond: null, ascending: true, limit: 10 };
-const everything: ResourceSearch = { status: null, path_prefix: null, content_mime: null, external_id: null };
+const everything: ResourceSearch = { statuses: null, path_prefix: null, content_mime: null, external_id: null };
 
 beforeAll(async () => {
   base = await buildBase(own.database);
@@ -61,7 +61,7 @@ describe("knowledge bases as rows", () => {
       expect(await paths({})).toEqual(["docs/a.md", "notes/b.md"]);
       expect(await paths({ path_prefix: "docs/" })).toEqual(["docs/a.md"]);
       expect(await paths({ path_prefix: "%" })).toEqual([]);
-      expect(await paths({ status: "error" })).toEqual(["docs/a.md"]);
+      expect(await paths({ statuses: ["error"] })).toEqual(["docs/a.md"]);
       expect(await paths({ content_mime: "text/html" })).toEqual([]);
       expect(await paths({ external_id: "none" })).toEqual([]);
       const resource_id = (await listResources(db, id, everything, page))[0]?.resource_id ?? "";

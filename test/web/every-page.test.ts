@@ -53,7 +53,9 @@ describe("every page", () => {
       description: HOSTILE,
     });
     await tenant.secret.post("/v2/api-keys", { name: HOSTILE, kind: "public" });
-    await tenant.secret.post("/v2/knowledge-bases", { name: HOSTILE });
+    const { body: base } = await tenant.secret.post("/v2/knowledge-bases", { name: HOSTILE });
+    const documents = `/v2/knowledge-bases/${base.knowledge_base_id}/resources`;
+    const { body: document } = await tenant.secret.post(documents, { name: HOSTILE, text: HOSTILE });
     const { body: guest } = await tenant.secret.post("/v2/users", {
       email: "guest@example.test",
       password: "a long enough password",
@@ -81,6 +83,10 @@ describe("every page", () => {
       [`/webhooks/${hook.subscription_id}`, press("Replay…")],
       [`/webhooks/${hook.subscription_id}`, press("Check a signature…")],
       [`/webhooks/${hook.subscription_id}?delivery=${delivery.delivery_id}`, (page) => text(page, "What is sent")],
+      [
+        `/background/knowledge-bases/${base.knowledge_base_id}?document=${document.resource_id}`,
+        (page) => text(page, "Passages"),
+      ],
       ["/access", press("Add a user")],
       ["/access?tab=keys", press("Make a key")],
       ["/access?tab=keys", press("Revoke…")],
@@ -120,6 +126,7 @@ describe("every page", () => {
       ["/retention", table("Everything else")],
       ["/usage", table("Usage by project")],
       ["/background", table("Knowledge bases")],
+      [`/background/knowledge-bases/${base.knowledge_base_id}`, table("Documents")],
       ["/nothing", heading("There is no such page")],
     ];
   });

@@ -28,23 +28,6 @@ describe("home", () => {
     await context.close();
   });
 
-  it("leads to what goes on in the background, with how far it is", async () => {
-    const tenant = await openTenant();
-    const { body: base } = await tenant.secret.post("/v2/knowledge-bases", { name: "Handbook" });
-    const resources = `/v2/knowledge-bases/${base.knowledge_base_id}/resources`;
-    await tenant.secret.post(resources, { name: "a.md", text: "Water runs down." });
-    const { body: job } = await tenant.secret.post("/v2/run-jobs", { action: "replay", filter: { tag: "none" } });
-    expect(job.job_id).toBeTypeOf("string");
-    const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
-    const bases = page.getByRole("region", { name: "Knowledge bases", exact: true }).locator("tbody tr");
-    const figures = bases.filter({ hasText: "Handbook" }).locator("td.number");
-    // One document, none of them waits any longer, none is unreadable.
-    await expect.poll(() => figures.allTextContents(), { timeout: 40_000 }).toEqual(["1", "0", "0"]);
-    await page.getByRole("region", { name: "Jobs over runs", exact: true }).getByText("0 of 0").waitFor();
-    await page.getByRole("region", { name: "Experiments, the newest" }).getByText("None yet").waitFor();
-    await context.close();
-  });
-
   it("shows an editor no queue: all organisations share them", async () => {
     const { page, context } = await signedIn(browser, tenant, "editor");
     await page.getByRole("heading", { name: "Runs created" }).waitFor();

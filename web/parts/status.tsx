@@ -5,7 +5,7 @@ import "./status.css";
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "wait" | "quiet";
 
-/** How every state of runs, nodes, pauses and deliveries looks: never by colour alone. */
+/** How every state of runs, nodes, pauses, deliveries, documents and jobs looks: never by colour alone. */
 const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: IconName]>> = {
   PENDING: ["Pending", "quiet", "clock"],
   RUNNING: ["Running", "busy", "spin"],
@@ -16,6 +16,10 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   FAILED: ["Failed", "bad", "cross"],
   CANCELLED: ["Cancelled", "quiet", "stop"],
   SKIPPED: ["Skipped", "quiet", "skip"],
+  DRAFT: ["Draft", "quiet", "clock"],
+  QUEUED: ["Queued", "quiet", "clock"],
+  PARTIAL: ["Partly done", "warn", "warning"],
+  ABORTED: ["Aborted", "quiet", "stop"],
   waiting: ["Waiting", "wait", "pause"],
   resolved: ["Resolved", "good", "check"],
   expired: ["Expired", "warn", "clock"],
@@ -29,6 +33,13 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   active: ["Active", "good", "check"],
   error: ["Refused", "bad", "cross"],
   unverified: ["Not checked", "quiet", "clock"],
+  running: ["Running", "busy", "spin"],
+  completed: ["Completed", "good", "check"],
+  stored: ["To be read", "busy", "spin"],
+  extracted: ["To be indexed", "busy", "spin"],
+  indexed: ["Indexed", "good", "check"],
+  unreadable: ["Not indexed", "bad", "cross"],
+  deleting: ["Being deleted", "quiet", "spin"],
 };
 
 /** The look of a state; one that this version does not know is shown by its own word. */

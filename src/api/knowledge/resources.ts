@@ -150,7 +150,12 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       auth: "secret",
       params: baseParams,
       query: listQuery.extend({
-        status: z.enum(RESOURCE_STATUSES).optional(),
+        status: z
+          .array(z.enum(RESOURCE_STATUSES))
+          .min(1)
+          .max(20)
+          .optional()
+          .describe("One of these; give it more than once for several."),
         path_prefix: z.string().min(1).max(2048).optional().describe("Only resources whose `resource_path` begins so."),
         mime: z
           .string()
@@ -168,7 +173,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
         await requireBase(org_id, knowledge_base_id);
         const { status, path_prefix, mime, external_id } = query;
         const search = {
-          status: status ?? null,
+          statuses: status ? [...new Set(status)].toSorted() : null,
           path_prefix: path_prefix ?? null,
           content_mime: mime === undefined ? null : mediaType(mime),
           external_id: external_id ?? null,

@@ -133,7 +133,8 @@ export async function findResource(db: Db, knowledgeBaseId: string, resourceId: 
 }
 
 export interface ResourceSearch {
-  readonly status: ResourceStatus | null;
+  /** In one of these. */
+  readonly statuses: readonly ResourceStatus[] | null;
   readonly path_prefix: string | null;
   /** Without parameters, which the resources may have. */
   readonly content_mime: string | null;
@@ -151,12 +152,12 @@ export async function listResources(
   return db.query<ResourceRow>(
     {
       name: `list_resources_${suffix}`,
-      text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text is null or status = $2)
+      text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text[] is null or status = any ($2))
         and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or split_part(content_mime, ';', 1) = $4)
         and ($5::text is null or external_id = $5) and resource_id ${compare} $6::uuid
         order by resource_id ${order} limit $7::int`,
     },
-    [knowledgeBaseId, search.status, search.path_prefix, search.content_mime, search.external_id, bound, page.limit],
+    [knowledgeBaseId, search.statuses, search.path_prefix, search.content_mime, search.external_id, bound, page.limit],
   );
 }
 

@@ -190,6 +190,11 @@ describe("resources of a knowledge base", () => {
     expect((await settled(tenant, base, fine)).status).toBe("indexed");
     expect(await eventsOf(locked)).toEqual(["knowledge_base.resource.failed"]);
     const { data } = (await tenant.secret.get(path, { query: { status: "error" } })).body;
+    const { body: several } = await tenant.secret.get(`${path}?status=error&status=indexed`);
+    const newest = several.data.slice(0, 3).map((each: { resource_id: string }) => each.resource_id);
+    expect(newest).toEqual([fine, gone, locked]);
+    expect((await tenant.secret.get(`${path}?status=pending&status=resource`)).body.data).toEqual([]);
+    expect((await tenant.secret.get(`${path}?status=error&status=gone`)).status).toBe(422);
     expect(data.map((each: { resource_id: string }) => each.resource_id)).toEqual([gone, locked]);
   });
 

@@ -1,7 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { JSX } from "react";
+import { Link } from "react-router";
 import { experimentsOptions, jobsOptions, knowledgeBasesOptions } from "../../api/background.ts";
+import { links } from "../../links.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Id } from "../../parts/copy.tsx";
 import { PageHead } from "../../parts/page.tsx";
@@ -36,7 +38,10 @@ function KnowledgeBases(): JSX.Element {
           head: "Name",
           cell: (base) => (
             <span className="wrap">
-              {base.name} <Id id={base.knowledge_base_id} label={`id of ${base.name}`} />
+              <Link to={links.knowledgeBase(base.knowledge_base_id)} data-row>
+                {base.name}
+              </Link>{" "}
+              <Id id={base.knowledge_base_id} label={`id of ${base.name}`} />
             </span>
           ),
         },
@@ -45,18 +50,48 @@ function KnowledgeBases(): JSX.Element {
           id: "waiting",
           head: "Not yet indexed",
           number: true,
-          cell: (base) => count(base.total_files - base.total_indexed_files - base.total_error_files),
+          cell: (base) => (
+            <Counted
+              base={base}
+              documents="waiting"
+              many={base.total_files - base.total_indexed_files - base.total_error_files}
+            />
+          ),
         },
         {
           id: "errors",
-          head: "Unreadable",
+          head: "Failed",
           number: true,
-          cell: ({ total_error_files: failed }) =>
-            failed === 0 ? "0" : <strong className="field-error">{count(failed)}</strong>,
+          cell: (base) => <Counted base={base} documents="failed" many={base.total_error_files} />,
+        },
+        {
+          id: "sync",
+          head: "Last sync",
+          wideOnly: true,
+          cell: ({ sync }) => (sync.status === "idle" ? "-" : <Status state={sync.status} />),
         },
         { id: "synced", head: "Synced", wideOnly: true, cell: (base) => <Time at={base.last_synced_at} /> },
       ]}
     />
+  );
+}
+
+/** How many documents of a knowledge base there are in a state, with the way to them. */
+function Counted({
+  base,
+  documents,
+  many,
+}: {
+  readonly base: { readonly knowledge_base_id: string; readonly name: string };
+  readonly documents: "waiting" | "failed";
+  readonly many: number;
+}): JSX.Element {
+  if (many === 0) return <>0</>;
+  return (
+    <Link to={links.knowledgeBase(base.knowledge_base_id, { documents })}>
+      {documents === "failed" ? <strong className="field-error">{count(many)}</strong> : count(many)}
+      <span className="visually-hidden"> in {base.name}</span>
+    </Link>
   );
 }
 
@@ -77,6 +112,12 @@ function Experiments(): JSX.Element {
               {each.name} <Id id={each.experiment_id} label={`id of ${each.name}`} />
             </span>
           ),
+        },
+        {
+          id: "why",
+          head: "Why",
+          wideOnly: true,
+          cell: ({ error }) => <span className="wrap">{error === null ? "-" : error.message}</span>,
         },
         { id: "at", head: "Created", cell: (each) => <Time at={each.created_at} /> },
       ]}

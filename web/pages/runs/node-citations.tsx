@@ -1,4 +1,5 @@
 import type { JSX } from "react";
+import { documentHref } from "../../api/knowledge.ts";
 
 interface Citation {
   readonly index?: number;
@@ -44,8 +45,7 @@ export function Citations({ citations }: { readonly citations: readonly unknown[
 /** Shown by the browser where it can; its viewer of PDF opens at the page. */
 function documentOf({ knowledge_base_id = "", resource_id = "", page_start }: Citation): string {
   const page = page_start == null ? "" : `#page=${page_start}`;
-  const [base, resource] = [encodeURIComponent(knowledge_base_id), encodeURIComponent(resource_id)];
-  return `/v2/knowledge-bases/${base}/resources/${resource}/download?disposition=inline${page}`;
+  return documentHref(knowledge_base_id, resource_id) + page;
 }
 
 function pagesOf({ page_start: first, page_end: last }: Citation): string {

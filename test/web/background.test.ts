@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { create } from "../api/knowledge/bases.ts";
+import { settled } from "../api/knowledge/knowledge-bases.ts";
+import { openTenant } from "../api/tenant.ts";
+import { startHttpTarget } from "../support/http-target.ts";
+import type { HttpTarget } from "../support/http-target.ts";
+import { address, checkBothLooks, signedIn } from "./support/console.ts";
+import { browser, tenant, useConsole } from "./support/shared-console.ts";
+
+useConsole();
+let target: HttpTarget;
+beforeAll(async () => {
+  target = await startHttpTarget();
+});
+afterAll(() => target.close());
+
+/** A knowledge base with a document that is indexed, and one whose address answers 404. */
+async function openBase(name: string): Promise<{ id: string; gone: string }> {
+  target.on("/gone", (_, response) => void response.writeHead(404).end("no"));
+  const { path, body: base } = await create(tenant, { name });
+  const id: string = base.knowledge_base_id;
+  const added = [{ name: "a.md", text: "Water runs down." }, { url: `${target.url}/gone` }];
+  const resources: string[] = [];
+  for (const each of added) resources.push((await tenant.secret.post(`${path}/resources`, each)).body.resource_id);
+  for (const each of resources) await settled(tenant, id, each);
+  return { id, gone: resources[1] ?? "" };
+}
+
+describe("the page of what goes on in the background", () => {
+  it("leads to what goes on in the background, with how far it is", async () => {
+    const tenant = await openTenant();
+    const { body: base } = await tenant.secret.post("/v2/knowledge-bases", { name: "Handbook" });
+    const resources = `/v2/knowledge-bases/${base.knowledge_base_id}/resources`;
+    await tenant.secret.post(resources, { name: "a.md", text: "Water runs down." });
+    const { body: job } = await tenant.secret.post("/v2/run-jobs", { action: "replay", filter: { tag: "none" } });
+    expect(job.job_id).toBeTypeOf("string");
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
+    const bases = page.getByRole("region", { name: "Knowledge bases", exact: true }).locator("tbody tr");
+    const figures = bases.filter({ hasText: "Handbook" }).locator("td.number");
+    // One document, none of them waits any longer, none is unreadable.
+    await expect.poll(() => figures.allTextContents(), { timeout: 40_000 }).toEqual(["1", "0", "0"]);
+    await page.getByRole("region", { name: "Jobs over runs", exact: true }).getByText("0 of 0").waitFor();
+    await page.getByRole("region", { name: "Experiments, the newest" }).getByText("None yet").waitFor();
+    await context.close();
+  });
+
+  it("leads to the documents that failed, which say why and what helps", async () => {
+    const { id, gone } = await openBase("Handbook of mills");
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
+    await page.getByRole("link", { name: "1 in Handbook of mills" }).click();
+    await page.waitForURL(address(tenant, `/background/knowledge-bases/${id}?documents=failed`));
+    const rows = page.getByRole("region", { name: "Documents", exact: true }).locator("tbody tr");
+    await rows.getByText("Not indexed").waitFor();
+    // Of a narrow window, and of a wide one.
+    await rows.getByText("http_status").last().waitFor();
+    expect(await rows.count()).toBe(1);
+    // What a viewer may not do is not offered.
+    expect(await page.getByRole("button", { name: "Sync now" }).count()).toBe(0);
+    await rows.getByRole("link").click();
+    await page.waitForURL(new RegExp(`document=${gone}`));
+    const dialog = page.getByRole("dialog", { name: "Document" });
+    await dialog.getByText("http_status").waitFor();
+    await dialog.getByText("Sync now tries it again").waitFor();
+    await dialog.getByText(`${target.url}/gone`).first().waitFor();
+    await checkBothLooks(page);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    const which = page.getByRole("combobox", { name: "State of documents" });
+    await which.selectOption({ label: "Not yet indexed" });
+    await page.getByText("Nothing waits").waitFor();
+    await which.selectOption({ label: "All states" });
+    await expect.poll(() => rows.count()).toBe(2);
+    await checkBothLooks(page);
+    await context.close();
+  });
+
+  it("has syncs started, which try again what failed, and cancelled", async () => {
+    const { id } = await openBase("Handbook of rivers");
+    const path = `/background/knowledge-bases/${id}?documents=failed`;
+    const { page, context } = await signedIn(browser, tenant, "editor", path);
+    const syncs = page.getByRole("region", { name: "Syncs", exact: true }).locator("tbody tr");
+    const syncNow = page.getByRole("button", { name: "Sync now" });
+    await page.getByText("None yet").waitFor();
+    await syncNow.click();
+    await syncs.first().getByText("Completed").waitFor();
+    await syncs
+      .first()
+      .getByRole("link", { name: /^1 failed/ })
+      .click();
+    const dialog = page.getByRole("dialog", { name: "What the sync could not read" });
+    await dialog
+      .getByRole("listitem")
+      .filter({ hasText: `${target.url}/gone` })
+      .getByText("http_status")
+      .waitFor();
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+
+    // Now the address answers, once somebody has seen that it is asked.
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    target.on("/gone", (_, response) => {
+      void held.then(() => response.writeHead(200, { "content-type": "text/plain" }).end("It is back."));
+    });
+    await syncNow.click();
+    await page.getByText("A sync is under way.").waitFor();
+    expect(await syncNow.isDisabled()).toBe(true);
+    await syncs.first().getByRole("button", { name: "Cancel…" }).waitFor();
+    release();
+    await page.getByText("Nothing failed").waitFor();
+    await syncs.first().getByText("Completed").waitFor();
+
+    target.on("/gone", () => undefined);
+    await expect.poll(() => syncNow.isEnabled()).toBe(true);
+    await syncNow.click();
+    await syncs.first().getByRole("button", { name: "Cancel…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel the sync" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await syncs.first().getByText("Cancelled").waitFor();
+    await context.close();
+  });
+});

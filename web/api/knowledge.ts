@@ -1,0 +1,99 @@
+import {
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+  useMutation,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { api, unwrap } from "./client.ts";
+import type { Schemas } from "./client.ts";
+
+export type Resource = Schemas["KnowledgeBaseResource"];
+export type Sync = Schemas["KnowledgeBaseSync"];
+
+const EVERY_MS = 5000;
+const BASE = "/v2/knowledge-bases/{knowledge_base_id}" as const;
+
+/** Which documents are listed, by the states that the API gives them. */
+const STATUSES = {
+  waiting: ["pending", "resource", "parsed", "pending_delete"],
+  failed: ["error"],
+  indexed: ["indexed"],
+} satisfies Record<string, ReadonlyArray<Resource["status"]>>;
+export type Which = keyof typeof STATUSES;
+export const WHICH = ["waiting", "failed", "indexed"] as const satisfies readonly Which[];
+
+export const knowledgeBaseOptions = (knowledge_base_id: string) =>
+  queryOptions({
+    queryKey: ["knowledge-bases", "detail", knowledge_base_id],
+    queryFn: () => unwrap(api.GET(BASE, { params: { path: { knowledge_base_id } } })),
+    refetchInterval: EVERY_MS,
+  });
+
+/** The documents of a knowledge base, the newest first, page by page. */
+export const documentsOptions = (knowledge_base_id: string, which: Which | undefined) =>
+  infiniteQueryOptions({
+    queryKey: ["knowledge-bases", "documents", { knowledge_base_id, which }],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam }) => {
+      const status = which === undefined ? {} : { status: [...STATUSES[which]] };
+      const query = { ...status, ...(pageParam !== null && { cursor: pageParam }) };
+      return unwrap(api.GET(`${BASE}/resources`, { params: { path: { knowledge_base_id }, query } }));
+    },
+    getNextPageParam: (page) => (page.has_more ? page.cursor : null),
+    select: ({ pages }) => ({ data: pages.flatMap((page) => page.data), pages: pages.length }),
+    refetchInterval: EVERY_MS,
+  });
+
+export const documentOptions = (knowledge_base_id: string, resource_id: string) =>
+  queryOptions({
+    queryKey: ["knowledge-bases", "document", { knowledge_base_id, resource_id }],
+    queryFn: () =>
+      unwrap(api.GET(`${BASE}/resources/{resource_id}`, { params: { path: { knowledge_base_id, resource_id } } })),
+    refetchInterval: EVERY_MS,
+  });
+
+/** Where a browser shows a document, as far as it can. */
+export const documentHref = (knowledgeBaseId: string, resourceId: string): string =>
+  `/v2/knowledge-bases/${encodeURIComponent(knowledgeBaseId)}/resources/${encodeURIComponent(resourceId)}/download?disposition=inline`;
+
+/** The newest syncs of a knowledge base. */
+export const syncsOptions = (knowledge_base_id: string) =>
+  queryOptions({
+    queryKey: ["knowledge-bases", "syncs", knowledge_base_id],
+    queryFn: () =>
+      unwrap(api.GET(`${BASE}/syncs`, { params: { path: { knowledge_base_id }, query: { page_size: 10 } } })),
+    refetchInterval: EVERY_MS,
+  });
+
+/** The documents that a sync could not read, page by page. */
+export const failedItemsOptions = (knowledge_base_id: string, sync_id: string) =>
+  infiniteQueryOptions({
+    queryKey: ["knowledge-bases", "failed-items", { knowledge_base_id, sync_id }],
+    initialPageParam: null as string | null,
+    queryFn: ({ pageParam }) => {
+      const query = { outcome: "failed" as const, ...(pageParam !== null && { cursor: pageParam }) };
+      return unwrap(
+        api.GET(`${BASE}/syncs/{sync_id}/items`, { params: { path: { knowledge_base_id, sync_id }, query } }),
+      );
+    },
+    getNextPageParam: (page) => (page.has_more ? page.cursor : null),
+    placeholderData: keepPreviousData,
+  });
+
+/** What is done with a knowledge base; afterwards all of it is read anew: a refusal may be of what has changed meanwhile. */
+export function useKnowledgeAction<T, R>(act: (value: T) => Promise<R>) {
+  const client = useQueryClient();
+  return useMutation({ mutationFn: act, onSettled: () => client.invalidateQueries({ queryKey: ["knowledge-bases"] }) });
+}
+
+/** Reads the sources again and tries again what is not indexed. It deletes nothing: that is for who knows the sources. */
+export const syncNow = (knowledge_base_id: string) =>
+  unwrap(
+    api.POST(`${BASE}/sync`, {
+      params: { path: { knowledge_base_id } },
+      body: { mode: "incremental", delete_missing: false },
+    }),
+  );
+export const cancelSync = (path: { readonly knowledge_base_id: string; readonly sync_id: string }) =>
+  unwrap(api.POST(`${BASE}/syncs/{sync_id}/cancel`, { params: { path } }));

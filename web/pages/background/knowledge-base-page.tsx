@@ -1,0 +1,115 @@
+import { useQuery } from "@tanstack/react-query";
+import type { JSX } from "react";
+import { Link, useParams } from "react-router";
+import { useMay } from "../../api/accounts.ts";
+import type { Schemas } from "../../api/client.ts";
+import { knowledgeBaseOptions, syncNow, useKnowledgeAction } from "../../api/knowledge.ts";
+import { ApiProblem, toProblem } from "../../api/problem.ts";
+import { links } from "../../links.ts";
+import { Id } from "../../parts/copy.tsx";
+import { PageHead } from "../../parts/page.tsx";
+import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Time } from "../../parts/time.tsx";
+import { Documents } from "./documents.tsx";
+import { Syncs } from "./syncs.tsx";
+
+/** One knowledge base as who operates it sees it: which documents wait or failed, why, and what its syncs did. */
+export function KnowledgeBasePage(): JSX.Element {
+  const { knowledgeBaseId = "" } = useParams();
+  const { data, error, isPending, refetch } = useQuery(knowledgeBaseOptions(knowledgeBaseId));
+  if (isPending) return <Loading what="the knowledge base" />;
+  if (data === undefined) {
+    const isMissing = error instanceof ApiProblem && (error.status === 404 || error.status === 422);
+    return (
+      <>
+        <PageHead title="Knowledge base" />
+        {isMissing ? (
+          <Empty
+            title="There is no such knowledge base"
+            action={<Link to={links.background()}>All knowledge bases</Link>}
+          >
+            It may have been deleted, or belong to another organisation.
+          </Empty>
+        ) : (
+          <Failure fault={toProblem(error)} retry={() => void refetch()} />
+        )}
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead title={data.name}>
+        <Link to={links.background()}>In the background</Link>
+      </PageHead>
+      <Facts base={data} />
+      <SyncNow base={data} />
+      <Documents knowledgeBaseId={knowledgeBaseId} total={data.total_files} />
+      <Syncs knowledgeBaseId={knowledgeBaseId} />
+    </>
+  );
+}
+
+type Base = Schemas["KnowledgeBaseShown"];
+
+function Facts({ base }: { readonly base: Base }): JSX.Element {
+  const { total_files: all, total_indexed_files: indexed, total_error_files: failed, sync } = base;
+  const [next] = sync.next_times ?? [];
+  const facts: ReadonlyArray<readonly [string, JSX.Element | string]> = [
+    ["Documents", all.toLocaleString()],
+    ["Not yet indexed", (all - indexed - failed).toLocaleString()],
+    ["Failed", failed.toLocaleString()],
+    ["Knowledge base", <Id key="id" id={base.knowledge_base_id} label="knowledge base id" />],
+    ["Synced", <Time key="synced" at={base.last_synced_at} />],
+    ["Next sync", next === undefined ? "none planned" : <Time key="next" at={next} isPlanned />],
+  ];
+  return (
+    <dl className="panel facts facts-line">
+      {facts.map(([term, fact]) => (
+        <div key={term}>
+          <dt>{term}</dt>
+          <dd>{fact}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** Tries again what failed; and says what holds a knowledge base up as a whole. */
+function SyncNow({ base }: { readonly base: Base }): JSX.Element {
+  const { knowledge_base_id, sync, reindex_required } = base;
+  const isEditor = useMay("editor");
+  const start = useKnowledgeAction(syncNow);
+  const isSyncing = sync.status === "pending" || sync.status === "running";
+  return (
+    <>
+      {sync.last_error !== null && (
+        <Notice tone="bad">
+          <span className="wrap">It is not synced by its schedule: {sync.last_error}</span>
+        </Notice>
+      )}
+      {reindex_required && (
+        <Notice tone="warn">
+          Its settings have changed since its documents were indexed. A sync with the mode full brings them up to date.
+        </Notice>
+      )}
+      {isEditor && (
+        <div className="row">
+          <button
+            type="button"
+            className="button"
+            disabled={isSyncing || start.isPending}
+            onClick={() => start.mutate(knowledge_base_id)}
+          >
+            Sync now
+          </button>
+          <span className="small muted">
+            {isSyncing
+              ? "A sync is under way."
+              : "Reads its sources again, and tries again what failed. It deletes nothing."}
+          </span>
+        </div>
+      )}
+      {start.error && <Failure fault={toProblem(start.error)} />}
+    </>
+  );
+}
