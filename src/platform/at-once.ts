@@ -59,8 +59,8 @@ export function createLimit(most: number, maxWaitMs = Number.POSITIVE_INFINITY):
 }
 
 /**
- * Does something with each item, `most` at once; results in the order of the items. After a failure no other starts, and it is
- * thrown once those under way have ended.
+ * Does something with each item, `most` at once; results in the order of the items. After a failure it starts no
+ * other item, and throws once the running ones have ended.
  */
 export async function eachAtOnce<Item, Result>(
   items: readonly Item[],

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** A value that goes with what is done for it, over every await. */
+/** A value that accompanies some work over every await. */
 export interface Carried<T> {
   during<R>(value: T, work: () => R): R;
-  /** Undefined where nothing is carried. */
+  /** Undefined if nothing is carried. */
   current(): T | undefined;
 }
 

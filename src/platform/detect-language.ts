@@ -6,7 +6,7 @@ import type { TextConfiguration } from "../domain/knowledge/languages.ts";
 const MIN_DETECTED = 60;
 const DETECTED_CHARS = 4000;
 
-/** The language of texts, among the languages that Postgres can stem. */
+/** The language of texts, if it is one that Postgres can stem. */
 export function detectLanguage(texts: readonly string[]): TextConfiguration {
   let sample = "";
   for (const text of texts) {

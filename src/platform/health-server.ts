@@ -8,7 +8,7 @@ import type { ReadinessParts } from "./readiness.ts";
 
 export interface HealthServerDeps {
   readonly metrics: Metrics;
-  /** What `/metrics` asks for; undefined asks for nothing. */
+  /** The token that `/metrics` requires; undefined requires none. */
   readonly metricsToken: string | undefined;
   readonly readiness: ReadinessParts;
   readonly logger: Logger;

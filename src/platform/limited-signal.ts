@@ -1,4 +1,4 @@
-/** A signal that ends with others, or in time. */
+/** A signal that ends with others, or when its time is up. */
 export interface LimitedSignal {
   readonly signal: AbortSignal;
   /** To be called when the work is done. */

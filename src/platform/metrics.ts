@@ -11,7 +11,7 @@ const COARSE = [0.1, 0.5, 1, 5, 30, 300, 3600];
 const MAX_PROJECTS = 200;
 const OTHER_PROJECTS = "other";
 
-/** How long metrics wait for the gauges that are read when they are asked for (ms). */
+/** How long metrics wait for gauges that are read on request (ms). */
 const MAX_READ_MS = 2000;
 
 export interface GaugeText {
@@ -25,7 +25,7 @@ export interface GaugeSample {
   readonly value: number;
 }
 
-/** Where the values of some gauges come from. While it fails, these gauges have no samples. */
+/** The source of the values of some gauges. While it fails, these gauges have no samples. */
 export interface GaugeSource {
   /** The values are read anew only when they are older than this (ms). */
   readonly maxAgeMs: number;
@@ -56,9 +56,9 @@ export interface Metrics {
   outboundRequest(outcome: string): void;
   /** Spans of traces were "sent", "failed" to be sent, or "dropped" because too many waited. */
   spans(outcome: "sent" | "failed" | "dropped", count: number): void;
-  /** A gauge whose value is read when metrics are asked for: pool sizes, slots, cached workflows. Name without prefix. */
+  /** A gauge whose value is read on request: pool sizes, slots, cached workflows. Name without prefix. */
   gauge(name: string, help: string, read: () => number): void;
-  /** Gauges that are read together when metrics are asked for. */
+  /** Gauges that are read together on request. */
   gauges(gauges: Readonly<Record<string, GaugeText>>, source: GaugeSource): void;
   /** The exposition text. */
   render(): Promise<string>;
@@ -227,6 +227,6 @@ export function createMetrics(options: {
 /** Leaves a gauge without samples. */
 function empty(gauge: Gauge, hasLabels: boolean): void {
   gauge.reset();
-  // One without labels is zero then, which may be far from the truth.
+  // A gauge without labels shows zero then, which may be far from the truth.
   if (!hasLabels) gauge.remove();
 }

@@ -12,7 +12,7 @@ export interface Periodic {
 const MAX_BACKOFF_MS = 5000;
 
 export interface PeriodicOptions {
-  /** Time from being woken to the next round (ms), in which further wakes gather. Default 0. */
+  /** Time from a wake to the next round (ms), in which further wakes gather. Default 0. */
   readonly spacingMs?: number;
 }
 
@@ -85,7 +85,7 @@ export function untilDone(
     againMs,
     async () => {
       await work();
-      // Not awaited: it waits for this round.
+      // Not awaited, because it waits for this round.
       void periodic.close();
     },
     onError,
@@ -94,17 +94,17 @@ export function untilDone(
   return periodic;
 }
 
-/** The organisation that something is done for, if any. */
+/** The organisation that the work is done for, if any. */
 function organisationOf(item: unknown): string {
   return (item as { readonly org_id?: string } | null)?.org_id ?? "";
 }
 
-/** Failures in a row after which a round is over: what all of them need is gone. */
+/** Consecutive failures after which a round ends: something they all need is unavailable. */
 const MAX_FAILURES = 3;
 
 /**
- * Repeatedly takes what is due and does one after the other. One that fails goes to `onError` and does not keep the others from it;
- * several in a row end the round.
+ * Repeatedly takes the due items and handles them one after the other. A failure goes to `onError` and does not stop
+ * the others; several in a row end the round.
  */
 export function periodicallyEach<T>(
   intervalMs: number,

@@ -6,7 +6,7 @@ const MAX_WAIT_MS = 2000;
 /** The parts a process needs, by the name that is reported; each rejects when that part does not answer. */
 export type ReadinessParts<Name extends string = string> = Readonly<Record<Name, () => Promise<void>>>;
 
-/** Thrown by a part that answers and cannot be used. */
+/** Thrown by a part that answers but cannot be used. */
 export class NotReady extends Error {
   /** Advice without secrets. */
   readonly advice: string;

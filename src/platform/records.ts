@@ -11,7 +11,7 @@ const MAX_JSON_BYTES = 32 * 1024 * 1024;
 const MAX_COLUMNS = 1000;
 const MAX_DEPTH = 100;
 
-/** Thrown where a file cannot be read as what it is said to be; the message is for its owner. */
+/** Thrown if a file is not in its declared format; the message is for its owner. */
 export class RecordsUnreadable extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(message.toWellFormed(), options);
@@ -24,7 +24,7 @@ export type FileRecord =
   | { readonly line: number; readonly value: unknown }
   | { readonly line: number; readonly problem: string };
 
-/** Reads the records of a file one after the other. Throws RecordsUnreadable where nothing more can be read. */
+/** Reads the records of a file one after the other. Throws RecordsUnreadable if it cannot read on. */
 export async function* readRecords(type: "csv" | "jsonl" | "json", content: Readable): AsyncGenerator<FileRecord> {
   const text = asUtf8(content as AsyncIterable<Buffer>);
   try {
@@ -78,7 +78,7 @@ async function* readCsv(text: Readable): AsyncGenerator<FileRecord> {
 /** Longest header that is looked at (bytes). */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-/** What separates the fields of a table: of comma, semicolon and tab the one that its header has most. */
+/** The separator of a table's fields: comma, semicolon or tab, whichever occurs most often in its header. */
 async function delimited(text: Readable): Promise<{ readonly delimiter: string; readonly content: Readable }> {
   const pieces = text[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   let head = Buffer.alloc(0);
@@ -203,7 +203,7 @@ function parsed(line: number, text: string): FileRecord {
   }
 }
 
-/** Why a value is not taken: it nests too deep, or has a member that would replace a prototype. */
+/** Why a value is refused: it nests too deep, or has a member that would replace a prototype. */
 function faultOf(value: unknown, depth: number, names: boolean): string | undefined {
   if (typeof value !== "object" || value === null) return undefined;
   if (depth === 0) return `It nests deeper than ${MAX_DEPTH} levels`;

@@ -1,8 +1,8 @@
 const waiting: Array<() => void> = [];
 
 /**
- * Resolves in a later iteration of the event loop. One caller continues in each iteration. Long values are worked on in slices between which
- * this is awaited. However many of them there are, everything else waits for one slice at a time.
+ * Resolves in a later iteration of the event loop, one caller in each iteration. Work on long values awaits this
+ * between slices. However many callers there are, everything else waits for one slice at a time.
  */
 export function nextSlice(): Promise<void> {
   return new Promise((resolve) => {

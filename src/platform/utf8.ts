@@ -3,12 +3,12 @@ import iconv from "iconv-lite";
 import { isUtf16 } from "./parsing/decode-text.ts";
 import { japaneseEncoding } from "./parsing/japanese-text.ts";
 
-/** Bytes that are looked at to tell what a text is written in. */
+/** How many bytes are examined to detect a text's encoding. */
 const PROBE_BYTES = 1024 * 1024;
 
 const MARKED_BYTES = 2048;
 
-/** Thrown where a text is not what its beginning says it is written in. */
+/** Thrown if a text is not in the encoding that its beginning suggests. */
 export class NotUtf8 extends Error {
   constructor() {
     super(

@@ -2,7 +2,7 @@ import { crc32 } from "node:zlib";
 import { fromBufferPromise, getFileNameLowLevel } from "yauzl";
 import type { Entry, ZipFile } from "yauzl";
 
-/** Thrown when bytes are no readable ZIP archive; the message tells what is wrong. */
+/** Thrown when bytes are no readable ZIP archive; the message says why. */
 export class ZipError extends Error {
   constructor(cause: unknown) {
     super(cause instanceof Error ? cause.message : "it is not readable", { cause });
@@ -12,7 +12,7 @@ export class ZipError extends Error {
 
 /** What an archive lists. Everything about it is the archive's claim. */
 export interface ZipEntry {
-  /** As it is written there, whatever it looks like. */
+  /** Exactly as the archive has it. */
   readonly path: string;
   readonly kind: "file" | "folder" | "symlink" | "other" | "encrypted";
   /** Bytes when unpacked. */
@@ -24,7 +24,7 @@ export interface ZipEntry {
 /** The entries of an archive, one after the other. Throws ZipError. */
 export async function* zipEntries(archive: Buffer): AsyncGenerator<ZipEntry, void> {
   try {
-    // Names are checked by whoever knows what they are for, so that each refusal can name its file.
+    // The caller checks the names, because it can name the file in each refusal.
     const zip = await fromBufferPromise(archive, { decodeStrings: false });
     for await (const entry of zip.eachEntry()) {
       const path = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, true);

@@ -103,7 +103,7 @@ function uuidOf(bytes: Buffer): string {
 }
 
 const orgOf = (key: string): string => partsOfKey(key)?.orgId ?? "";
-/** What a chunk is bound to: it can be moved to no other place, and none behind it can be left out. */
+/** What a chunk is bound to: it cannot be moved to another place, and no chunk after it can be left out. */
 const contextOf = (orgId: string, at: number, isLast: boolean): string => `blob ${orgId} ${at} ${isLast ? "last" : ""}`;
 
 function boundsOf(range: BlobRange | undefined, size: number): { start: number; end: number } {

@@ -11,7 +11,7 @@ export class BlobTooLarge extends Error {
   }
 }
 
-/** Thrown when no blob has the key, or the key is not one the store could have made. */
+/** Thrown when no blob has the key, or when the store could not have made the key. */
 export class BlobNotFound extends Error {
   constructor() {
     super("There is no blob with this key.");
@@ -31,7 +31,7 @@ export class BlobRangeError extends Error {
   }
 }
 
-/** Thrown when the store cannot do for now what it is asked. The message may be logged. */
+/** Thrown when the store cannot fulfil a request for now. The message may be logged. */
 export class BlobsUnavailable extends Error {
   constructor(message: string) {
     super(message);
@@ -39,7 +39,7 @@ export class BlobsUnavailable extends Error {
   }
 }
 
-/** What a stored blob is known by. */
+/** How a stored blob is identified. */
 export interface StoredBlob {
   /** `<organisation's uuid>/<uuidv7>`, made by the store. */
   readonly key: string;
@@ -55,7 +55,10 @@ export interface BlobRange {
   readonly end?: number;
 }
 
-/** What a store is built on: bytes under names that the caller chooses. Throws BlobNotFound for a name that it does not take. */
+/**
+ * The basis of a store: bytes under names that the caller chooses. Throws BlobNotFound for a name that it does not
+ * accept.
+ */
 export interface ObjectStore extends Omit<BlobStore, "put"> {
   /** Stores the content under a name, in place of what was there; the rest is as of `put`. */
   putAs(

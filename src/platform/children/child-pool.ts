@@ -15,7 +15,7 @@ export interface ChildPoolOptions extends Omit<ChildOptions, "cpuSeconds" | "idl
   readonly keepIdleMs?: number;
   /** Children that have worked and idle until the same key calls again (~50-100 MB each). */
   readonly keep: number;
-  /** Whether a child may work for one key after another: where it executes no code of theirs. Default false. */
+  /** Whether a child may work for one key after another, because it executes no code of theirs. Default false. */
   readonly shared?: boolean;
   /** Calls that may wait for a child, in all and of one lane of a key (default: as many). */
   readonly maxQueue: number;
@@ -58,7 +58,7 @@ export class ChildPoolError extends Error {
   }
 }
 
-/** Whether a call was not made because too many wait already: later it will be. */
+/** Whether a call was not made because too many are waiting; it can be made later. */
 export function isBusy(error: unknown): boolean {
   return error instanceof ChildPoolError && error.failure === "queue_full";
 }
@@ -90,7 +90,7 @@ interface Worker {
 
 interface Task {
   readonly call: PoolCall;
-  /** Its time begins to count. */
+  /** Starts the call's time limit. */
   begin(): void;
   resolve(frame: Frame): void;
   reject(error: unknown): void;

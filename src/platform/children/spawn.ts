@@ -55,7 +55,7 @@ export class ChildEnded extends Error {
 
 /** A running child: one request at a time. */
 export interface Child {
-  /** Undefined where it could not even be started. */
+  /** Undefined if it could not even be started. */
   readonly pid: number | undefined;
   /** Resolves once it accepts requests; throws ChildEnded. */
   readonly ready: Promise<void>;
@@ -123,7 +123,7 @@ export function spawnChild(options: ChildOptions): Child {
   const read = createFrameReader(options.maxOutputBytes, (frame) => {
     const receiver = waiting;
     waiting = undefined;
-    // An answer without a request breaks the protocol, so nothing the child sends can be trusted.
+    // An answer without a request breaks the protocol, so nothing else from the child can be trusted.
     if (receiver === undefined) fail(new ChildEnded("crashed", "The child process sent an unexpected message."));
     else receiver.resolve(frame);
   });

@@ -24,7 +24,7 @@ export interface LocalEmbedderOptions {
 }
 
 export interface LocalEmbedder extends Embedder {
-  /** Why it cannot be used here (what is missing, and what helps), or null: packages and model are there. */
+  /** Why it cannot be used here (what is missing, and how to fix it), or null: packages and model are there. */
   problem(): Promise<string | null>;
   close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
   let closed = false;
   let idle: NodeJS.Timeout | undefined;
 
-  /** A model that was found stays; one that was not may be fetched meanwhile. */
+  /** A model that was found stays. A missing one may have been fetched meanwhile, so it is looked for again. */
   const find = async (): Promise<{ readonly dir: string } | { readonly no: string }> => {
     checked ??= check(options.modelDir);
     const found = await checked;
@@ -116,7 +116,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
     working = true;
     clearTimeout(idle);
     for (;;) {
-      // Somebody waits for a query.
+      // Somebody is waiting for the result of a query.
       const urgent = queue.findIndex((job) => job.kind === "query");
       const [job] = queue.splice(Math.max(0, urgent), 1);
       if (job === undefined) break;

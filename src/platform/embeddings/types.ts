@@ -1,4 +1,4 @@
-/** Whether a text is looked for or is to be found: some models take them differently. */
+/** Whether a text is a query or a passage: some models treat them differently. */
 export type EmbeddingKind = "query" | "passage";
 
 export interface EmbedOptions {
@@ -12,10 +12,13 @@ export interface Embedder {
 }
 
 export const EMBEDDING_FAILURES = ["refused", "unavailable", "malformed"] as const;
-/** `refused`: the same request will be refused again. `unavailable`: later it may work. `malformed`: the answer is none. */
+/**
+ * `refused`: the same request will be refused again. `unavailable`: it may work later. `malformed`: the answer is
+ * invalid.
+ */
 export type EmbeddingFailure = (typeof EMBEDDING_FAILURES)[number];
 
-/** Thrown when texts could not be embedded or results not be ranked by a model. Its message may be shown. */
+/** Thrown when a model could not embed texts or rank results. Its message may be shown. */
 export class EmbeddingError extends Error {
   readonly failure: EmbeddingFailure;
 

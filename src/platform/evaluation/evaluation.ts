@@ -30,15 +30,15 @@ import type {
   ProviderSource,
 } from "./protocol.ts";
 
-/** Thrown when work was stopped by a limit, which the message names. */
+/** Thrown when a limit stopped the work; the message names the limit. */
 class LimitExceeded extends Error {}
 
-/** Longest time of what is evaluated for a node at once, and of checking a flow or an answer (ms). */
+/** Longest time of one evaluation for a node, and of checking a flow or an answer (ms). */
 export interface EvaluationLimits {
   readonly nodeMs?: number;
   readonly flowMs?: number;
   readonly answerMs?: number;
-  /** Of scoring a batch of samples (ms). */
+  /** The same for scoring a batch of samples (ms). */
   readonly scoresMs?: number;
   /** JavaScript heap of a process, MiB. */
   readonly heapMib?: number;
@@ -57,13 +57,13 @@ export interface Evaluation {
   sources(orgId: string, sources: readonly Source[], scope: Scope): Promise<readonly Json[]>;
   /** Validates and compiles a flow; one that takes too long has the problem `flow_too_costly`. */
   flow(orgId: string, flow: unknown, limits: FlowLimits): Promise<CheckedFlow>;
-  /** Where data breaks a form; also where checking takes too long. */
+  /** The places where data breaks a form; also reports if checking takes too long. */
   answer(orgId: string, form: Json, data: Json): Promise<readonly FormIssue[]>;
   /** Checks values with a JSON Schema that a user wrote; without values, the schema alone. */
   schema(orgId: string, schema: Json, values: readonly Json[]): Promise<CheckedValues>;
   /**
-   * Scores samples by evaluators that call nothing: of each sample, in the order of the definitions. One that does too much
-   * work on a sample has failed on that sample.
+   * Scores samples by evaluators that call nothing: for each sample, in the order of the definitions. An evaluator
+   * that does too much work on a sample has failed on that sample.
    */
   scores(
     orgId: string,
@@ -79,11 +79,11 @@ const MAX_PROCESSES = 4;
 /** Limits of the work: reading so much of its input takes another millisecond. */
 const READ_BYTES_PER_MS = 10_000;
 const MAX_READ_MS = 10_000;
-/** Values are held to 25 MiB where they are born, as characters. */
+/** Values are limited to 25 MiB when they are made, as characters. */
 const MAX_OUTPUT_BYTES = 128 * 1024 * 1024;
-/** Of making a provider (ms). */
+/** The same for making a provider (ms). */
 const PROVIDER_MS = 20_000;
-/** Whose work it is, and its kind: requests do not queue behind runs. */
+/** The owner and the kind of the work: requests do not queue behind runs. */
 interface WorkOf {
   readonly key: string;
   readonly lane: "node" | "check" | "scores";
@@ -191,7 +191,7 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       return await call("scores", { definitions, samples }, { key: orgId, lane: "scores" }, scoresMs);
     } catch (error) {
       if (!(error instanceof LimitExceeded)) throw error;
-      // Which of them it was is found by halves.
+      // Bisection finds which of them it was.
       const [middle, half] = [samples.length >> 1, definitions.length >> 1];
       if (middle > 0) {
         const first = await scoresOf(orgId, definitions, samples.slice(0, middle));

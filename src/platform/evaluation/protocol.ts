@@ -12,7 +12,7 @@ import type { Json } from "../../domain/json.ts";
 import type { ImportedProvider } from "../../domain/providers/imported.ts";
 import type { McpListing } from "../../domain/providers/mcp/tools.ts";
 
-/** What a child can do, and what it takes for it: the body of a request, as JSON. */
+/** The tasks of a child and their inputs: the body of a request, as JSON. */
 export interface EvaluationInputs {
   readonly part: { readonly node: PlanNode; readonly part: NodePart; readonly scope: Scope };
   readonly sources: { readonly sources: readonly Source[]; readonly scope: Scope };
@@ -23,7 +23,7 @@ export interface EvaluationInputs {
   readonly provider: ProviderSource;
 }
 
-/** What a provider is made of. */
+/** The input that a provider is made of. */
 export type ProviderSource =
   /** A document, or the JSON or YAML of one; `address` is where it came from. */
   | { readonly openapi: unknown; readonly address: string | null }
@@ -55,7 +55,7 @@ export interface EvaluationResults {
   readonly sources: readonly Json[];
   readonly flow: CheckedFlow;
   readonly answer: readonly FormIssue[];
-  /** Of each sample, in the order of the definitions. */
+  /** For each sample, in the order of the definitions. */
   readonly scores: readonly (readonly Outcome[])[];
   readonly schema: CheckedValues;
   readonly provider: MadeProvider;

@@ -17,7 +17,7 @@ export interface BodyOptions {
   readonly incomplete: "fail" | "keep";
 }
 
-/** What was read of a body. */
+/** The part of a body that was read. */
 export interface ReadBody {
   readonly body: Buffer;
   readonly truncated: boolean;

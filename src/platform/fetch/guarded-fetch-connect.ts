@@ -7,7 +7,7 @@ import type { AddressPolicy } from "./address-policy.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
 import { finishPausedAnswers } from "./ended-connection.ts";
 
-/** Answers every address of a host name. Rejects where there is none. */
+/** Returns every address of a host name. Rejects if there is none. */
 export type Resolver = (hostname: string) => Promise<readonly string[]>;
 
 /** Resolves as the machine does: hosts file, then DNS. */
@@ -52,7 +52,10 @@ export function portOf({ port, protocol }: { readonly port?: string | undefined;
   return Number(port) || (protocol === "https:" ? 443 : 80);
 }
 
-/** Every address of the host that the policy allows. Throws FetchRefused where there is none, FetchFailed where it cannot be resolved. */
+/**
+ * Every address of the host that the policy allows. Throws FetchRefused if there is none, FetchFailed if the name
+ * cannot be resolved.
+ */
 export async function checkedAddresses(
   policy: AddressPolicy,
   resolve: Resolver,
@@ -113,7 +116,7 @@ function canonical(address: string): string {
   return isIP(bare) === 6 ? new URL(`http://[${bare}]/`).hostname : bare;
 }
 
-/** The error for a host none of whose addresses is allowed. */
+/** The error for a host that has no allowed address. */
 export function refusal(host: string): FetchRefused {
   return new FetchRefused(
     "address_not_allowed",

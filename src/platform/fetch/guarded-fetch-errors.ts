@@ -29,7 +29,7 @@ export type FetchFailureCode =
 export class FetchRefused extends Error {
   readonly code: RefusalCode;
   readonly retryable = false;
-  /** Whether a redirect led here: then the server that sent it is at fault, and not who gave the address. */
+  /** Whether a redirect led here: then the server that sent it is at fault, not the person who gave the address. */
   readonly redirected: boolean;
 
   constructor(code: RefusalCode, message: string, { redirected = false }: { redirected?: boolean } = {}) {
@@ -40,7 +40,9 @@ export class FetchRefused extends Error {
   }
 }
 
-/** Thrown when an allowed request got no usable answer. The message may be shown to users, as of FetchRefused. */
+/**
+ * Thrown when an allowed request got no usable answer. The message may be shown to users, like that of FetchRefused.
+ */
 export class FetchFailed extends Error {
   readonly code: FetchFailureCode;
   /** Whether trying again could help. */

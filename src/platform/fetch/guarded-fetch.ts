@@ -60,7 +60,7 @@ export interface StreamRequest {
   readonly secretHeaders?: readonly string[];
   /** A stream is read as fast as the other side takes it, and destroyed when the request ends. Its own error is what is thrown. */
   readonly body?: RequestBody;
-  /** Length of a streamed body, where it is known; without it the body goes out in chunks (Transfer-Encoding). */
+  /** Length of a streamed body, if it is known; without it the body goes out in chunks (Transfer-Encoding). */
   readonly bodyBytes?: number;
   /** Redirects that are followed, 0 to 5 (the default). With 0 the redirect itself is the answer. */
   readonly redirects?: number;
@@ -88,7 +88,7 @@ export interface GuardedResponse {
   readonly body: Buffer;
   /** Whether it is longer than responseBytes. */
   readonly truncated: boolean;
-  /** Why the body is not whole, though not too long; only where the request says to keep it. */
+  /** Why the body is incomplete, though not too long; only if the request says to keep it. */
   readonly broken?: FetchFailed;
 }
 
@@ -235,7 +235,7 @@ interface Exchange {
   readonly answer: Dispatcher.ResponseData;
   readonly hop: Hop;
   readonly limits: FetchLimits;
-  /** What a caller gets to see of an error. */
+  /** The error as a caller sees it. */
   failure(error: unknown): unknown;
   /** Drops what is still under way in either direction. */
   end(): void;

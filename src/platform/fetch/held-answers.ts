@@ -2,7 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { createShares } from "../../domain/shares.ts";
 import { whileWaiting } from "../time-limit.ts";
 
-/** Long answers that a process has in memory at once: each may take several times its length once it is parsed. */
+/**
+ * Most long answers that a process holds in memory at once: each may take several times its length once it is parsed.
+ */
 const PLACES = 6;
 /** Answers up to this length need no place (bytes). */
 export const SHORT_ANSWER_BYTES = 1024 * 1024;
@@ -28,7 +30,7 @@ export async function holdingAnswers<T>(key: string, work: () => Promise<T>): Pr
   try {
     return await holders.run(holder, work);
   } finally {
-    // One that was still waited for is given back when it comes.
+    // A place that arrives after its work has ended is given back.
     holder.place?.then(
       (release) => release(),
       () => undefined,

@@ -1,7 +1,10 @@
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json } from "../../domain/json.ts";
 
-/** The JSON text of a value. Throws NodeFailure `value_too_deep` where it is nested deeper (some 4000 levels) than can be written. */
+/**
+ * The JSON text of a value. Throws NodeFailure `value_too_deep` if it is nested too deep to be written (some 4000
+ * levels).
+ */
 export function jsonText(value: Json): string {
   try {
     return JSON.stringify(value);

@@ -2,7 +2,7 @@ import { nextSlice } from "../slices.ts";
 
 /** From this length on a text is parsed in slices, in bytes. */
 const LONG_JSON_BYTES = 256 * 1024;
-/** What is parsed at once: a millisecond or two. */
+/** How much is parsed at once: a millisecond or two. */
 const SLICE_BYTES = 64 * 1024;
 
 const QUOTE = 0x22;
@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK = Buffer.from("\ufeff");
 /** Tab, line feed, carriage return, space. */
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
-/** Thrown for what is not JSON, with the place where it goes wrong if that is known. */
+/** Thrown for invalid JSON, with the place of the error if that is known. */
 export class JsonFault extends Error {
   readonly position: number | undefined;
 
@@ -26,7 +26,7 @@ export class JsonFault extends Error {
   }
 }
 
-/** What parses a slice, which is JSON itself. Throws a SyntaxError. */
+/** Parses a slice, which is JSON itself. Throws a SyntaxError. */
 type ParseText = (text: string) => unknown;
 
 /** Parses a JSON text in UTF-8. A long one is parsed in slices, between which the event loop serves others. Throws a JsonFault. */
@@ -43,11 +43,11 @@ export async function parseJson(bytes: Buffer, parseText: ParseText = JSON.parse
 interface Frame {
   readonly isArray: boolean;
   readonly opening: number;
-  /** Made when the first elements are parsed; until then it is a part of its parent's text. */
+  /** Created when the first elements are parsed; until then it is a part of its parent's text. */
   target: unknown[] | Record<string, unknown> | null;
-  /** Where the text begins that is not parsed yet. */
+  /** Where the unparsed text begins. */
   from: number;
-  /** Where the present element begins, in an object with its name. */
+  /** Where the present element begins; in an object, with its name. */
   element: number;
   /** The present element was parsed whole: only a comma or the end may follow. */
   isFilled: boolean;
@@ -100,7 +100,7 @@ class SliceParser {
     return true;
   }
 
-  /** Goes on behind the next quote, which ends the string unless it is escaped. */
+  /** Continues behind the next quote, which ends the string unless it is escaped. */
   #passQuote(): void {
     const quote = this.#bytes.indexOf(QUOTE, this.#at);
     if (quote === -1) throw new JsonFault("A string does not end", this.#at);
@@ -189,7 +189,7 @@ function parseNative(parseText: ParseText, text: string, offset: number): unknow
   } catch (error) {
     // The parser quotes the text around the mistake; it is the client's own, but may be long or secret.
     const position = /at position (\d+)/.exec((error as Error).message)?.[1];
-    // Of a short text it may not tell the place; then the slice's beginning is near.
+    // For a short text it may not tell the place; the slice's beginning is near then.
     const near = offset > 0 ? offset : undefined;
     throw new JsonFault("The text is not valid JSON", position === undefined ? near : Number(position) + offset);
   }

@@ -5,14 +5,14 @@ import { jsonText } from "./json-text.ts";
 
 /** From this length on a value is written in slices, in characters of its JSON. */
 const LONG_JSON_CHARS = 256 * 1024;
-/** What is written at once: a fraction of a millisecond. */
+/** How much is written at once: a fraction of a millisecond. */
 const SLICE_CHARS = 64 * 1024;
 /** What a member or an item takes beside its text, about. */
 const MEMBER_CHARS = 4;
 /** As deep as JSON.stringify goes, about. */
 const MAX_DEPTH = 4000;
 
-/** Whether the JSON of a value is so long that it is written in slices. Looks at no more of it than that takes. */
+/** Whether the JSON of a value is so long that it is written in slices. Examines only as much of it as needed. */
 export function isLong(value: Json): boolean {
   const open: Json[] = [value];
   let chars = 0;

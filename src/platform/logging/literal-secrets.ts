@@ -1,24 +1,27 @@
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { isSecretHeader, isSecretName, MASK, redactSecrets } from "./redaction.ts";
 
-// Whoever may change a flow, trigger or evaluator sees its texts whole; others see them without secrets.
+// A caller who may change a flow, trigger or evaluator sees its texts whole; others see them without secrets.
 
 /** Members whose strings are sent to other services. */
 const SENT = new Set(["headers", "query", "body", "inputs", "fixed_inputs"]);
-/** What a template puts in. Text in quotes inside of it was written there. */
+/** The inserted part of a template. Quoted text inside it was written there. */
 const INSERTED = /\{\{[^{}"']*\}\}|\{%[^{}"']*%\}/g;
 /** What may stand before an inserted credential. */
 const SCHEMES = new Set(["", "bearer", "basic", "digest", "token", "apikey"]);
 
-/** Where a header stands whose value is a credential that was written down. */
+/** The place of a header whose value is a literal credential. */
 type OnHeader = (path: ReadonlyArray<string | number>) => void;
 
-/** A copy of what somebody wrote, with the credentials in it masked: secret headers and inputs, user and password of addresses, secret parameters. */
+/**
+ * A copy of a definition with its literal credentials masked: secret headers and inputs, user and password of
+ * addresses, secret parameters.
+ */
 export function maskLiterals<T extends JsonObject>(value: T): T {
   return masked(value, { path: [], sent: false, headers: false }, () => undefined) as T;
 }
 
-/** The places of headers with a credential that was written down. */
+/** The places of headers with a literal credential. */
 export function literalHeaders(value: JsonObject): ReadonlyArray<ReadonlyArray<string | number>> {
   const found: Array<ReadonlyArray<string | number>> = [];
   masked(value, { path: [], sent: false, headers: false }, (path) => found.push(path));
@@ -62,7 +65,7 @@ function maskedText(text: string, { path, sent, headers }: Place, onHeader: OnHe
   return sent || text.includes("://") ? redactSecrets(text) : text;
 }
 
-/** Whether a value was written down, or part of it, and is not only put in from elsewhere. */
+/** Whether a value, or part of it, is literal and not only inserted from elsewhere. */
 function isWritten(text: string): boolean {
   const rest = text.replace(INSERTED, "");
   if (rest === text) return text.trim() !== "";

@@ -2,7 +2,10 @@ import type { Json } from "../../domain/json.ts";
 import { jsonText } from "../json/json-text.ts";
 import type { MaskValues } from "./mask-values.ts";
 
-/** A JSON value with known values masked wherever they stand, names of members included. The value itself where there is nothing to mask. */
+/**
+ * A JSON value with known values masked everywhere, names of members included. Returns the value itself if there is
+ * nothing to mask.
+ */
 export function maskJson(value: Json, mask: MaskValues): Json {
   const text = jsonText(value);
   return mask(text) === text ? value : masked(value, mask);

@@ -16,7 +16,7 @@ export type MaskValues = (text: string, cut?: boolean) => string;
 
 /** Makes a function that masks these values. */
 export function createMaskValues(values: readonly string[]): MaskValues {
-  // Made when they are needed first: most answers have no text.
+  // Created on first use: most answers have no text.
   let forms: readonly string[] | undefined;
   return (text, cut = false) => {
     forms ??= [...new Set(values.flatMap(withCredential).flatMap(formsOf).map(lower))];
@@ -32,7 +32,7 @@ export function createMaskValues(values: readonly string[]): MaskValues {
   };
 }
 
-/** A value, and of one such as "Bearer x" also the x. */
+/** A value and, for one such as "Bearer x", also the x. */
 function withCredential(value: string): string[] {
   const whole = value.trim();
   const [, credential = ""] = /^\S+\s+(\S+)$/.exec(whole) ?? [];

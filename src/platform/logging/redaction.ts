@@ -3,7 +3,7 @@ import type { Json } from "../../domain/json.ts";
 /** Replaces a secret. */
 export const MASK = "[redacted]";
 
-/** How deep a value is looked through; what lies deeper is masked. */
+/** How deep a value is searched; deeper values are masked. */
 const MAX_DEPTH = 100;
 
 // "tokens" is a count, "token" a credential; neither "author" nor "secretary" names a secret.
@@ -50,7 +50,7 @@ const PATTERNS: ReadonlyArray<readonly [RegExp, string]> = [
 // Three words with dots between, which a JWT is: looked for where a word begins, and nowhere else in it.
 const DOTTED = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{11,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*/g;
 
-/** What stands before a JWT in the word that it begins in is left. */
+/** Keeps the part of the word before the JWT. */
 function maskToken(words: string): string {
   const at = /\beyJ[A-Za-z0-9_-]{8}/.exec(words)?.index ?? -1;
   return at === -1 || at > words.indexOf(".") ? words : words.slice(0, at) + MASK;
@@ -111,7 +111,10 @@ function scrub(value: Json, depth: number): Json {
   );
 }
 
-/** A URL for people to read: no user or password, secret parameters masked. What is no URL is scrubbed as text. */
+/**
+ * A URL for people to read: no user or password, secret parameters masked. Text that is not a URL is scrubbed as
+ * text.
+ */
 export function redactUrl(text: string): string {
   if (!URL.canParse(text)) return redactSecrets(text);
   const url = new URL(text);

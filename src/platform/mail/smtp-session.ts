@@ -15,7 +15,7 @@ export interface MailServer {
   readonly silenceMs: number;
 }
 
-/** What went wrong with a mail server. Its message quotes what the server answered, which may repeat addresses. */
+/** What went wrong with a mail server. Its message quotes the server's answer, which may repeat addresses. */
 export class MailFailed extends Error {
   /** "login": the credential is refused; "refused": the message, or every recipient; "server": anything else. */
   readonly why: "login" | "refused" | "server";
@@ -66,7 +66,7 @@ export async function openMailSession(
     requireTLS: tls === "starttls",
     ignoreTLS: tls === "off",
     tls: { ...(ca === undefined ? {} : { ca }), ...(isIP(name) === 0 ? { servername: name } : {}) },
-    // The name of this machine is nobody's business.
+    // The server need not know the name of this machine.
     name: "[127.0.0.1]",
     greetingTimeout: silenceMs,
     socketTimeout: silenceMs,
@@ -96,7 +96,7 @@ export async function openMailSession(
     });
   }
 
-  // What comes when nobody waits for anything is no event.
+  // An error that arrives while nobody waits for an answer is ignored.
   dialogue.on("error", () => undefined);
   try {
     await step<void>((done) => dialogue.connect(done));

@@ -17,7 +17,7 @@ import type { FetchLimits, GuardedFetch } from "../fetch/guarded-fetch.ts";
 
 /** The signal of the caller limits the time; the SDK's own time-outs only need to be longer. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
-/** How long the end of a session may take that nobody waits for. */
+/** How long the end of a session may take; nobody waits for it. */
 const GOODBYE_MS = 1000;
 const MAX_PAGES = 500;
 /** How many questions of a server are answered in a session: it may ask for anything, and each answer is a request of ours. */
@@ -83,10 +83,10 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
         return () => clearTimeout(timer);
       },
     });
-    // No capabilities: a server that asks back (for a sampling, an elicitation) gets the answer that nobody is there.
+    // No capabilities: if a server asks back (for a sampling, an elicitation), the answer is that nobody is there.
     const client = new Client({ name: "millrace", version }, { capabilities: {} });
     const close = async (): Promise<void> => {
-      // What has been said, a cancellation for one, is to arrive.
+      // Messages under way, such as a cancellation, should arrive.
       await inTime(Promise.allSettled(notices));
       await inTime(transport.terminateSession().catch(() => undefined));
       await client.close();
@@ -215,7 +215,7 @@ async function inTime(work: Promise<unknown>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** What went wrong, in our words. */
+/** The failure in our own terms. */
 function failureOf(error: unknown, origin: string): unknown {
   for (let each = error, depth = 0; each instanceof Error && depth < 5; each = each.cause, depth += 1) {
     if (each instanceof FetchFailed || each instanceof FetchRefused || each instanceof NodeFailure) return each;

@@ -7,7 +7,7 @@ import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { createOwnFetch } from "../fetch/own-fetch.ts";
 
 const TIMEOUT_SECONDS = 10;
-/** How long somebody who signs out waits for a provider that says nothing of itself. */
+/** How long a person who signs out waits for a provider's description. */
 const SIGN_OUT_SECONDS = 2;
 const MAX_BYTES = 1024 * 1024;
 /** How long a provider's own description of itself is used. Its keys are renewed by their ids. */
@@ -34,7 +34,9 @@ export interface FinishedSignIn {
   readonly idToken: string;
 }
 
-/** Why a provider has identified nobody. The message is for the log alone: parts of it are the provider's. */
+/**
+ * Why a provider has identified nobody. The message is for the log only, because parts of it come from the provider.
+ */
 export class ProviderFailed extends Error {
   readonly code: "provider_unavailable" | "provider_refused" | "provider_answer";
 
@@ -48,7 +50,7 @@ export class ProviderFailed extends Error {
 /** Speaks OpenID Connect with identity providers: the authorisation code flow with PKCE. Throws ProviderFailed. */
 export interface OidcClient {
   start(provider: IdentityProvider, redirectUri: string): Promise<StartedSignIn>;
-  /** Who has signed in, by the address that the browser came back to. */
+  /** The person who has signed in, from the address that the browser came back to. */
   finish(provider: IdentityProvider, returned: URL, checks: SignInChecks): Promise<FinishedSignIn>;
   /**
    * Where a browser ends its session at the provider, and comes back from; null where the provider has no such address. An ID token of
@@ -77,13 +79,13 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
     try {
       return await asked;
     } catch (error) {
-      // What it said before holds rather than nothing.
+      // The previous answer is better than none.
       if (earlier) return earlier.found;
       throw new ProviderFailed("provider_unavailable", error);
     }
   }
 
-  /** For somebody who does not need the provider: what it said before, where it does not answer at once. */
+  /** For a person who does not need the provider: uses the previous answer if the provider does not answer at once. */
   async function discoverSoon(provider: IdentityProvider): Promise<oidc.Configuration> {
     const over = new AbortController();
     const late = setTimeout(SIGN_OUT_SECONDS * 1000, known.get(provider.id)?.found, { signal: over.signal });
@@ -153,7 +155,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
       const schemes = ["https:", new URL(provider.issuer).protocol];
       if (!URL.canParse(endpoint) || !schemes.includes(new URL(endpoint).protocol))
         throw new ProviderFailed("provider_answer", new Error("end_session_endpoint is no https address"));
-      // Without a state: whoever comes back is signed in no more, and nothing depends on it.
+      // Without a state: the returning browser is no longer signed in, and nothing depends on it.
       const isTheirs = idToken !== null && issuerOf(idToken) === configuration.serverMetadata().issuer;
       const parameters = { post_logout_redirect_uri: returnTo, ...(isTheirs && { id_token_hint: idToken }) };
       return oidc.buildEndSessionUrl(configuration, parameters).href;
@@ -169,7 +171,7 @@ function issuerOf(idToken: string): unknown {
   return (JSON.parse(Buffer.from(payload, "base64url").toString("utf8")) as Claims)["iss"];
 }
 
-/** What is signed takes precedence; that an address is verified is said of the address beside it. */
+/** Signed claims take precedence. `email_verified` refers to the address beside it. */
 function merged(claims: Claims, more: Claims): Claims {
   const both = { ...more, ...claims };
   if (claims["email"] === undefined || claims["email"] === more["email"]) return both;

@@ -67,7 +67,7 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
   };
 }
 
-/** What is heard of an XML file; names without their prefix. */
+/** Events of an XML file; names without their prefix. */
 export interface XmlHandlers {
   open?(name: string, attributes: Readonly<Record<string, string>>): void;
   close?(name: string): void;

@@ -7,8 +7,8 @@ import { japaneseEncoding } from "./japanese-text.ts";
 const PROBE_BYTES = 2048;
 
 /**
- * Decodes a text file as `decodeBytes` does, with "\n" as line end. Throws DocumentError `document_broken` for what is
- * no text.
+ * Decodes a text file as `decodeBytes` does, with "\n" as line end. Throws DocumentError `document_broken` if it is
+ * not text.
  */
 export function decodeText(bytes: Uint8Array, charset: string | null): string {
   const text = decodeBytes(bytes, charset).replace(/\r\n?/g, "\n");
@@ -40,7 +40,7 @@ export function charsetIn(text: string): string | null {
 /** The charset that an HTML page names itself; null where it names none. */
 export function charsetOfPage(bytes: Uint8Array): string | null {
   const named = charsetIn(Buffer.from(bytes.subarray(0, PROBE_BYTES)).toString("latin1"));
-  // A tag that can be read byte by byte is not written in UTF-16, whatever it says.
+  // A tag that can be read byte by byte cannot be in UTF-16, whatever it declares.
   return named !== null && /^utf-?16/i.test(named) ? "utf-8" : named;
 }
 

@@ -56,7 +56,7 @@ export interface ParsedDocument {
   /** Well-formed, without control characters but tabs and line feeds; at most 25 MiB in UTF-8. */
   readonly text: string;
   readonly title: string | null;
-  /** What it says of itself. */
+  /** The document's own metadata. */
   readonly properties: DocumentProperties;
   /** Null for types without pages. */
   readonly pages: readonly DocumentPage[] | null;
@@ -164,7 +164,7 @@ async function recognizeText(
   return { texts: JSON.parse(frame.body.toString("utf8")) as string[], warnings: reply.warnings };
 }
 
-/** The same document with the pages read that have no text. */
+/** The same document, with its pages without text read by character recognition. */
 async function readScans(
   document: ParsedDocument & { readonly pages: readonly DocumentPage[] },
   recognize: (pages: readonly number[]) => Promise<Recognized>,

@@ -10,7 +10,7 @@ import { createTextParts } from "./text-parts.ts";
 
 const MAX_TITLE = 500;
 
-/** What obfuscates fonts and leaves the text readable. */
+/** Algorithms that obfuscate fonts and leave the text readable. */
 const FONT_OBFUSCATIONS = ["http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"];
 
 /** The text of a book in EPUB, chapters in their order, with their headings. Throws DocumentError. */

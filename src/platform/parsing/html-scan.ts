@@ -9,7 +9,7 @@ export interface HtmlScan {
   readonly title: string | null;
   /** What its `<meta>` elements say. */
   readonly properties: DocumentProperties;
-  /** All that would be read on the page: blocks on lines of their own, blanks collapsed. */
+  /** The readable text of the page: blocks on lines of their own, blanks collapsed. */
   readonly text: string;
   /** In the order of the text. */
   readonly headings: readonly DocumentHeading[];
@@ -152,7 +152,7 @@ export function scanHtml(html: string, { rows = false }: ScanOptions = {}): Html
       onattribdata: (start, end) => readValue(html.slice(start, end)),
       onattribentity: (code) => readValue(String.fromCodePoint(code)),
       onattribend() {
-        // Of several with one name the first counts.
+        // If several have one name, the first counts.
         if (ATTRIBUTES.has(attribute) && !attributes.has(attribute)) attributes.set(attribute, value);
       },
       onopentagend: () => openTag(false),

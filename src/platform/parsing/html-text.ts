@@ -17,7 +17,7 @@ export interface HtmlText {
  * time that grows with the square of nesting and width (50 000 unclosed tags keep them busy for minutes).
  */
 const ARTICLE_LIMITS = { chars: 2_000_000, elements: 10_000, depth: MAX_SCAN_DEPTH - 1 };
-/** A shorter article is no article: more likely a teaser of a page that has none. */
+/** A shorter text is not an article: more likely a teaser of a page that has none. */
 const MIN_ARTICLE_CHARS = 200;
 
 /**
@@ -38,7 +38,7 @@ export function htmlToText(html: string): HtmlText {
 
 function articleOf(html: string): Omit<HtmlText, "properties"> | undefined {
   try {
-    // Without these linkedom takes the first element for the whole document.
+    // Without these, linkedom takes the first element for the whole document.
     const page = /<html[\s>]/i.test(html) ? html : `<html><body>${html}</body></html>`;
     const { document } = parseHTML(page);
     if (!isProbablyReaderable(document)) return undefined;

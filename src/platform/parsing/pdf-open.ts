@@ -51,7 +51,7 @@ export function isOutOfMemory(error: unknown): boolean {
   );
 }
 
-/** What is said of it. */
+/** The error to report for it. */
 export function outOfMemory(): DocumentError {
   return new DocumentError("document_too_large", "Reading the document needs more memory than it may use.");
 }

@@ -11,7 +11,7 @@ import type { DocumentProperties } from "./properties.ts";
 import type { DocumentPage } from "./protocol.ts";
 
 const MAX_TITLE = 500;
-/** What programs write where nobody gave a title. */
+/** Titles that programs write if nobody gave one. */
 const NO_TITLE = /^\(?(anonymous|untitled|unspecified)\)?$/i;
 
 /** The text of a PDF, page by page. Throws DocumentError. A page that cannot be read is empty, and a warning. */

@@ -1,6 +1,6 @@
 import { withoutControls } from "./decode-text.ts";
 
-/** What a document says of itself, by name in lower case: `title`, `author`, `created` and so on, and what else it names. */
+/** A document's own metadata, by name in lower case: `title`, `author`, `created` and so on, and any other it has. */
 export type DocumentProperties = Readonly<Record<string, string>>;
 
 const MAX_PROPERTIES = 100;
@@ -36,7 +36,7 @@ const NAMES: ReadonlyMap<string, string> = new Map(
   }).flatMap(([name, others]) => others.map((other) => [other, name])),
 );
 
-/** Collects properties; of a name the first value that says something stays, and there is a bound on all of them. */
+/** Collects properties. The first non-empty value of a name stays, and there is a bound on all of them. */
 export class PropertyCollector {
   readonly #values = new Map<string, string>();
 

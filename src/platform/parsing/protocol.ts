@@ -21,7 +21,7 @@ export type ParseRequest = {
   readonly mime: SupportedMimeType;
   /** Charset that was declared with the file. */
   readonly charset: string | null;
-  /** Whether pages without text are all right: they are then read by character recognition. */
+  /** Whether pages without text are acceptable: character recognition reads them afterwards. */
   readonly scans: boolean;
 };
 

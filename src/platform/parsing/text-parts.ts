@@ -2,7 +2,7 @@ import { withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 
-/** A text that is put together from parts, whose places are known, up to the longest text a document may have. */
+/** A text joined from parts whose places are known, up to the longest text a document may have. */
 export interface TextParts {
   /** UTF-16 units so far. */
   readonly length: number;

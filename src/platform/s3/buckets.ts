@@ -3,10 +3,10 @@ import { elementsOf, textOf } from "./answers.ts";
 import { bucketAddress, objectPath, signed } from "./signed-request.ts";
 import type { S3Access, S3Request } from "./signed-request.ts";
 
-/** An answer of S3 that is a no. The message may be shown: it has no credential and no name of an object. */
+/** A refusal by S3. The message may be shown: it has no credential and no name of an object. */
 export class S3Refused extends Error {
   readonly status: number;
-  /** S3's own word, e.g. "NoSuchKey"; "" where it said none. */
+  /** S3's own code, e.g. "NoSuchKey"; "" if it gave none. */
   readonly code: string;
 
   constructor(action: string, status: number, code: string) {
@@ -17,7 +17,7 @@ export class S3Refused extends Error {
     this.code = code;
   }
 
-  /** Whether it is the credential that is refused, and not what was asked for. */
+  /** Whether S3 refused the credential rather than the request. */
   get ofCredential(): boolean {
     return /^(?:InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|ExpiredToken|TokenRefreshRequired)$/.test(
       this.code,
@@ -25,7 +25,7 @@ export class S3Refused extends Error {
   }
 }
 
-/** Thrown for a name of an object that no address can have. */
+/** Thrown for an object name that cannot be part of an address. */
 export class UnusableKey extends Error {}
 
 export interface S3Object {
@@ -42,7 +42,7 @@ export interface S3Listing {
   readonly cursor: string | null;
 }
 
-/** What is asked of the buckets of somebody. Methods throw S3Refused, UnusableKey, and the errors of the guarded fetch. */
+/** Requests to a user's buckets. Methods throw S3Refused, UnusableKey, and the errors of the guarded fetch. */
 export interface Buckets {
   list(
     bucket: string,
@@ -105,7 +105,7 @@ export function openBuckets({ guardedFetch, limits }: BucketsDeps, access: S3Acc
     async list(bucket, { prefix = "", delimiter, maxKeys, cursor }, signal) {
       const query = {
         "list-type": "2",
-        // Names may have characters that XML has not.
+        // Names may contain characters that XML cannot hold.
         "encoding-type": "url",
         prefix,
         ...(delimiter === undefined ? {} : { delimiter }),

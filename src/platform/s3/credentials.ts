@@ -7,7 +7,7 @@ export interface CredentialSource {
   close(): Promise<void>;
 }
 
-/** Settings that say as whom S3 is asked: keys, or else a role. */
+/** Settings that say which identity S3 requests use: keys, or else a role. */
 export interface CredentialConfig {
   readonly MILLRACE_S3_ACCESS_KEY_ID?: string | undefined;
   readonly MILLRACE_S3_SECRET_ACCESS_KEY?: string | undefined;
@@ -20,12 +20,12 @@ export interface CredentialConfig {
   readonly AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE?: string | undefined;
 }
 
-/** Credentials are replaced so long before their end: a request that is on its way, and clocks that differ, need some of it. */
+/** How long before their end credentials are replaced: requests under way and differing clocks need some of it. */
 const AHEAD_MS = 5 * 60_000;
-/** While those at hand still hold, a refusal is not asked for again at once. */
+/** While the present credentials are valid, a refused renewal is not retried at once. */
 const AGAIN_MS = 10_000;
 
-/** The source that the settings name. `region` is the bucket's. Throws an Error where they name none. */
+/** The source that the settings name. `region` is the bucket's. Throws an Error if they name none. */
 export function credentialsOf(config: CredentialConfig, region: string): CredentialSource {
   const accessKeyId = config.MILLRACE_S3_ACCESS_KEY_ID;
   const secretAccessKey = config.MILLRACE_S3_SECRET_ACCESS_KEY;
@@ -53,7 +53,7 @@ export function stsAddress(config: CredentialConfig, bucketRegion: string): stri
   return config.AWS_ENDPOINT_URL_STS ?? `https://sts.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
 }
 
-/** Keeps credentials until shortly before their end. Whoever needs new ones at the same time waits for the same answer. */
+/** Keeps credentials until shortly before their end. Callers that need new ones at the same time share one request. */
 export function renewing(role: CredentialFetch, now: () => number = Date.now): CredentialSource {
   let current: EndingCredentials | undefined;
   let coming: Promise<EndingCredentials> | undefined;

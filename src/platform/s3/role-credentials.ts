@@ -8,7 +8,7 @@ import { waitAfter } from "./try-again.ts";
 // Two requests without a signature: Amazon's own packages for them are 14, 15 MB, and bring an HTTP client that asks past the
 // rules of ours.
 
-/** What S3 knows us by. */
+/** The name that S3 knows us by. */
 export interface S3Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
@@ -26,7 +26,7 @@ export interface CredentialFetch {
   close(): Promise<void>;
 }
 
-/** Thrown where a role gives no credentials. The message may be logged: it names files, roles and addresses, no secret. */
+/** Thrown if a role gives no credentials. The message may be logged: it names files, roles and addresses, no secret. */
 export class NoCredentials extends Error {
   /** Whether it may pass. */
   readonly retryable: boolean;
@@ -83,7 +83,7 @@ export function webIdentityCredentials({ role, tokenFile, session, endpoint }: W
   };
 }
 
-/** Credentials of what gives them to the containers of a machine (EKS Pod Identity, ECS). */
+/** Credentials from the endpoint that serves the containers of a machine (EKS Pod Identity, ECS). */
 export function containerCredentials(url: string, tokenFile: string | undefined): CredentialFetch {
   const own = createOwnFetch([], [url]);
   return {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { AwsV4Signer } from "aws4fetch";
 import type { StreamRequest } from "../fetch/guarded-fetch.ts";
 
-/** Where the buckets of somebody are, and as whom they are asked for. */
+/** Where a user's buckets are, and which identity requests use. */
 export interface S3Access {
   readonly region: string;
   /** Origin of the server; undefined is Amazon's. */

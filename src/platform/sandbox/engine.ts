@@ -28,7 +28,7 @@ export interface Script {
 /** A QuickJS module and what bounds its memory: QuickJS's own limit sees no sizes in WebAssembly, only a number of allocations. */
 export interface Engine {
   readonly quickjs: QuickJSWASMModule;
-  /** From here on it may grow by so many bytes, up to the largest size there is. */
+  /** Allows it to grow by so many bytes from here on, up to the largest size there is. */
   mayGrow(bytes: number): void;
   /** Whether it has asked for more than it may have. */
   isExhausted(): boolean;
@@ -110,7 +110,7 @@ function evaluate(
   const context = runtime.newContext();
   const emitter = context.newFunction("emit", (line) => (emit(context.getString(line)) ? context.true : context.false));
   const kit = unwrap(context, context.callFunction(valueOf(context, BOOTSTRAP, "boot"), context.undefined, emitter));
-  // Where there is no memory for an error either, QuickJS throws null.
+  // If there is no memory for an error either, QuickJS throws null.
   const isOutOfMemory = (thrown: QuickJSHandle): boolean =>
     engine.isExhausted() && context.sameValue(thrown, context.null);
   const describe = (thrown: QuickJSHandle): ScriptStop =>
@@ -220,7 +220,10 @@ function outOfMemory(): string {
   return `The code needs more than ${SCRIPT_LIMITS.memoryBytes / (1024 * 1024)} MiB of memory.`;
 }
 
-/** Collects console output up to the limits: `add` answers whether it takes more. The last line says if there was more. */
+/**
+ * Collects console output up to the limits: `add` returns whether it takes more. The last line says if there was
+ * more.
+ */
 function createLog(): { readonly lines: string[]; readonly add: (json: string) => boolean } {
   const lines: string[] = [];
   let characters = 0;

@@ -1,4 +1,4 @@
-/** What the sandbox's child is asked to do. The request's body is the script and then the arguments' JSON text. */
+/** The request to the sandbox's child. Its body is the script and then the arguments' JSON text. */
 export type ScriptRequest = {
   /** Length of the script at the start of the body. */
   readonly source_bytes: number;
@@ -9,7 +9,7 @@ export type ScriptRequest = {
 export type ScriptError = {
   readonly code: "code_failed" | "code_timeout" | "code_memory" | "code_output_invalid" | "value_too_large";
   readonly message: string;
-  /** Line of the script, from 1, where that is known. */
+  /** Line of the script, from 1, if it is known. */
   readonly line?: number;
 };
 

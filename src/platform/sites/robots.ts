@@ -2,7 +2,7 @@ import robotsParser from "robots-parser";
 
 /** Product token of the service in robots.txt. */
 const PRODUCT = "Millrace";
-/** What is read of a robots.txt; RFC 9309 asks for no more. */
+/** How much of a robots.txt is read; RFC 9309 asks for no more. */
 export const ROBOTS_BYTES = 500 * 1024;
 /** Longer lines are no rules anybody wrote, and make matching slow. */
 const MAX_LINE = 2048;
@@ -11,7 +11,7 @@ const MAX_DELAY_MS = 30_000;
 /** What a site asks of programs that read it. */
 export interface Robots {
   allows(url: string): boolean;
-  /** Time between two requests, 30 s at most; null where it asks for none. */
+  /** Time between two requests, 30 s at most; null if it asks for none. */
   readonly delayMs: number | null;
   /** Addresses of its sitemaps, as they are written there. */
   readonly sitemaps: readonly string[];

@@ -12,7 +12,7 @@ const PARSED_AT_ONCE = 64 * 1024;
 
 const unzip = promisify(gunzip);
 
-/** Thrown where a file is no sitemap that can be read; the message is for whoever named it. */
+/** Thrown if a file is no readable sitemap; the message is for the person who named it. */
 export class SitemapError extends Error {
   constructor(message: string, options?: { cause: unknown }) {
     super(message, options);

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import type { SpanContext } from "./trace-context.ts";
 import type { Tracer } from "./tracer.ts";
 
-/** The span that some work is done within. */
+/** The span that some work belongs to. */
 export interface CurrentSpan extends SpanContext {
   readonly tracer: Tracer;
   /** Whether requests to others are a part of it: not those of the API, whose work may serve several organisations. */
@@ -22,7 +22,7 @@ export function currentSpan(): CurrentSpan | undefined {
   return spans.getStore();
 }
 
-/** What a log line says of the trace it belongs to. */
+/** What a log line says about its trace. */
 export function traceFields(): { readonly trace_id?: string; readonly span_id?: string } {
   const span = spans.getStore();
   return span === undefined ? {} : { trace_id: span.trace_id, span_id: span.span_id };

@@ -6,20 +6,20 @@ import type { SpanRecord } from "./tracer.ts";
 
 /** A request to others, as a part of the span it is made in. */
 export interface TracedCall {
-  /** What the request is to carry besides. */
+  /** Additional headers for the request. */
   readonly headers: Readonly<Record<string, string>>;
   /** Ends its span: "ok" for any answer, or the code of what went wrong. */
   end(outcome: string, status?: number): void;
 }
 
-/** Which server a request goes to, in the words of the conventions. */
+/** The server that a request goes to, in the terms of the conventions. */
 export function serverOf(url: URL): SpanRecord["attributes"] {
   return { "server.address": url.hostname, "server.port": portOf(url) };
 }
 
 const UNTRACED: TracedCall = { headers: {}, end: () => undefined };
 
-/** Begins a request. Of its address only the host is recorded: paths and queries have secrets of users in them. */
+/** Begins a request. Only the host of its address is recorded: paths and queries contain users' secrets. */
 export function traceCall({
   method = "GET",
   url: text,

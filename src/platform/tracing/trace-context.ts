@@ -13,7 +13,7 @@ export interface SpanContext {
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const MAX_CHARS = 512;
 
-/** Reads a `traceparent` header; undefined for whatever is not one. */
+/** Reads a `traceparent` header; undefined if it is not one. */
 export function parseTraceparent(header: unknown): SpanContext | undefined {
   if (typeof header !== "string" || header.length > MAX_CHARS) return undefined;
   const [, version, trace_id = "", span_id = "", flags = "", rest] = TRACEPARENT.exec(header) ?? [];
@@ -26,10 +26,10 @@ export function formatTraceparent({ trace_id, span_id, sampled }: SpanContext): 
   return `00-${trace_id}-${span_id}-${sampled ? "01" : "00"}`;
 }
 
-/** The trace for a name that nobody has started a trace for. The same name has the same trace. */
+/** The trace for a name, if no caller started one. The same name always gives the same trace. */
 export const traceIdOf = (name: string): string => digest(["trace", name]).slice(0, 32);
 
-/** The span of a place: whoever knows the place knows it, and who writes it twice writes the same. */
+/** The span of a place, computed from the place: writing it twice writes the same span. */
 export const spanIdOf = (...place: ReadonlyArray<string | number>): string => digest(["span", ...place]).slice(0, 16);
 
 export const randomTraceId = (): string => randomBytes(16).toString("hex");
@@ -39,7 +39,7 @@ function digest(parts: ReadonlyArray<string | number>): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("hex");
 }
 
-/** Whether a trace that nobody has decided on is recorded: all processes decide the same, by its id. */
+/** Whether to record a trace if nobody has decided yet. All processes decide the same, by its id. */
 export function isSampled(traceId: string, ratio: number): boolean {
   // The last seven bytes are the random ones of a trace id.
   return Number.parseInt(traceId.slice(-14), 16) < ratio * 2 ** 56;

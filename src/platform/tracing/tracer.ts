@@ -1,6 +1,9 @@
 type Attributes = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** A span that has ended. Attributes have ids, names, counts and states: nothing that a run was given or has answered. */
+/**
+ * A span that has ended. Attributes have ids, names, counts and states, but nothing that a run was given or has
+ * answered.
+ */
 export interface SpanRecord {
   readonly trace_id: string;
   readonly span_id: string;
@@ -10,10 +13,10 @@ export interface SpanRecord {
   /** Milliseconds since 1970. */
   readonly start_ms: number;
   readonly end_ms: number;
-  /** The code of what has failed; absent where nothing has. */
+  /** The code of the failure; absent if nothing failed. */
   readonly error?: string | undefined;
   readonly attributes: Attributes;
-  /** What a model was asked and has answered, where the operator wants it exported. */
+  /** A model's input and answer, if the operator wants them exported. */
   readonly content?: Readonly<Record<string, string>> | undefined;
   readonly links?: ReadonlyArray<{ readonly trace_id: string; readonly span_id: string }>;
 }
@@ -25,27 +28,27 @@ export interface SpanExporter {
 }
 
 export interface Tracer {
-  /** The share of traces that is recorded, of those nobody has decided on. */
+  /** The share of traces that is recorded, if nobody has decided on them. */
   readonly ratio: number;
   /** Whether requests to others say which span they belong to. */
   readonly propagates: boolean;
-  /** Whether spans of models have what was said. */
+  /** Whether spans of models include the conversation. */
   readonly content: boolean;
-  /** Queues a span. Never waits: where the queue is full, the span is dropped and counted. */
+  /** Queues a span. Never waits: if the queue is full, the span is dropped and counted. */
   emit(span: SpanRecord): void;
   /** Counts a span that could not be made. */
   lost(): void;
-  /** Sends what is queued, for as long as that may take at a stop. */
+  /** Sends the queued spans, for as long as a stop may take. */
   close(): Promise<void>;
 }
 
-/** What of a span is known when it begins. */
+/** What is known of a span when it begins. */
 export interface SpanStart extends Pick<SpanRecord, "trace_id" | "span_id" | "parent_id" | "name" | "kind"> {
   /** Whether its trace is recorded. */
   readonly sampled: boolean;
 }
 
-/** Begins a span now. What is returned ends it, and emits it where its trace is recorded. */
+/** Begins a span now. The returned function ends it, and emits it if its trace is recorded. */
 export function beginSpan(
   tracer: Tracer,
   { sampled, ...span }: SpanStart,

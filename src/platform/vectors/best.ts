@@ -1,6 +1,6 @@
 /** Keeps the best of many scores. */
 export interface Best {
-  /** Of equal scores the lower slot is the better. */
+  /** For equal scores the lower slot wins. */
   add(slot: number, score: number): void;
   /** Best first. */
   sorted(): { readonly slots: number[]; readonly scores: number[] };
