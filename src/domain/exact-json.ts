@@ -22,6 +22,30 @@ export function parseExactJson(text: string): Json {
   return exact === text ? value : (JSON.parse(exact) as Json);
 }
 
+/** Whether numbers of a request keep their digits. `but`: a member within which they stay numbers. */
+export type ExactNumbers = boolean | { readonly but: string };
+
+/**
+ * The same, but a number directly within this member stays a number: where only texts are taken, one that became text by its size would be
+ * accepted and a smaller one refused.
+ */
+export function parseExactJsonBut(member: string): (text: string) => Json {
+  return (text) => {
+    const exact = parseExactJson(text);
+    const [kept, plain] = [membersOf(exact, member), membersOf(JSON.parse(text) as Json, member)];
+    if (kept === null || plain === null) return exact;
+    for (const [name, value] of Object.entries(plain)) if (typeof value === "number") kept[name] = value;
+    return exact;
+  };
+}
+
+function membersOf(value: Json, member: string): Record<string, Json> | null {
+  const isObject = (each: unknown): each is Record<string, Json> =>
+    typeof each === "object" && each !== null && !Array.isArray(each);
+  const inner = isObject(value) && Object.hasOwn(value, member) ? value[member] : null;
+  return isObject(inner) ? inner : null;
+}
+
 /** The same JSON text with every number that is not exact as a string. Strings are passed natively: they may be megabytes of base64. */
 function withQuotedNumbers(text: string): string {
   const parts: string[] = [];

@@ -4,6 +4,7 @@ import type { z } from "zod";
 import type { ProblemCode } from "../../domain/errors.ts";
 import type { Principal, Role } from "../../domain/accounts/principal.ts";
 import type { AuditedRequest } from "../../domain/audit/audit.ts";
+import type { ExactNumbers } from "../../domain/exact-json.ts";
 import type { Audit } from "../../services/audit/audit.ts";
 import type { Db } from "../../stores/db.ts";
 
@@ -171,7 +172,7 @@ export interface OperationDefinition<
    * The body holds values that are kept unchanged: a number that reading would change becomes a text with the same
    * digits.
    */
-  readonly exactNumbers?: boolean;
+  readonly exactNumbers?: ExactNumbers;
   readonly success: Readonly<Record<number, Success>>;
   /** Codes that the other members do not imply. */
   readonly problems?: readonly ProblemCode[];

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isUtf8 } from "node:buffer";
 import { Problem, ValidationProblem, invalid, tooLarge } from "../../domain/errors.ts";
-import { parseExactJson } from "../../domain/exact-json.ts";
+import { parseExactJson, parseExactJsonBut } from "../../domain/exact-json.ts";
+import type { ExactNumbers } from "../../domain/exact-json.ts";
 import { JsonShape, MAX_JSON_VALUES, findForbidden } from "./json-guard.ts";
 import { JsonFault, parseJson } from "../../platform/json/parse-json.ts";
 import { nextSlice } from "../../platform/slices.ts";
@@ -19,7 +20,7 @@ export interface ReadJsonOptions {
   /** Leaves a `__proto__` member of the outermost object where it is, for operations that never refuse unknown members. */
   readonly looseTop?: boolean;
   /** Numbers that reading would change are texts with the same digits. */
-  readonly exactNumbers?: boolean;
+  readonly exactNumbers?: ExactNumbers;
 }
 
 export interface JsonBody {
@@ -45,15 +46,16 @@ export async function readJson(req: IncomingMessage, options: ReadJsonOptions): 
   if (bytes.length === 0) return { value: undefined, bytes };
   if (!isUtf8(bytes)) throw invalid(["body"], "The body is not valid UTF-8", "json_invalid");
   if (shape.problem !== null) throw invalid(["body"], shape.problem, "json_too_complex");
-  const value = await parse(bytes, options.exactNumbers === true && shape.mayBeInexact);
+  const value = await parse(bytes, shape.mayBeInexact ? (options.exactNumbers ?? false) : false);
   const issue = await findForbidden(value, bytes, options.looseTop ?? false);
   if (issue) throw new ValidationProblem([issue]);
   return { value, bytes };
 }
 
-async function parse(bytes: Buffer, exactNumbers: boolean): Promise<unknown> {
+async function parse(bytes: Buffer, exactNumbers: ExactNumbers): Promise<unknown> {
   try {
-    return await parseJson(bytes, exactNumbers ? parseExactJson : JSON.parse);
+    const exact = typeof exactNumbers === "object" ? parseExactJsonBut(exactNumbers.but) : parseExactJson;
+    return await parseJson(bytes, exactNumbers === false ? JSON.parse : exact);
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     const place = error.position === undefined ? [] : [error.position];

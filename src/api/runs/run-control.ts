@@ -144,7 +144,7 @@ is marked \`reused\` among the new run's nodes.`,
         fork: { from_node: "llm-0", inputs: { "in-0": "Ada" } },
         repaired: { from: "http-0", version: -1, inputs: { "in-0": "Ada" } },
       },
-      exactNumbers: true,
+      exactNumbers: { but: "inputs" },
       success: {
         202: {
           description: "The run whose pause was answered, or the new run.",

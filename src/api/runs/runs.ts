@@ -68,7 +68,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           tags: ["orders"],
         },
       },
-      exactNumbers: true,
+      exactNumbers: { but: "inputs" },
       success: {
         201: {
           description: "The run.",

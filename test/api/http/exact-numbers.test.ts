@@ -76,6 +76,17 @@ describe("a number in a request that a double cannot hold", () => {
       422,
       [["body", "timeout_seconds"]],
     ]);
+    for (const number of [BIG, "1e400", "5"]) {
+      const refused = await post(
+        "/v2/runs",
+        `{"project_id":"${project_id}","inputs":{"in-0":${number}},"metadata":${NUMBERS}}`,
+      );
+      expect([number, refused.status, refused.body.detail?.map((each: { loc: unknown }) => each.loc)]).toEqual([
+        number,
+        422,
+        [["body", "inputs", "in-0"]],
+      ]);
+    }
     const path = `/inference/v0/run/${tenant.org_id}/${project_id}`;
     expect((await post(path, `{"in-0":${BIG}}`)).status).toBe(422);
     expect((await post(path, `{"in-0":"a","trace":${BIG}}`)).status).toBe(200);
