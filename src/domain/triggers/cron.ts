@@ -109,3 +109,9 @@ export function timeZoneOf(text: string): string | null {
     return null;
   }
 }
+
+/** The same as it is shown: an alias stays as somebody wrote it, as Asia/Kathmandu is Asia/Katmandu to this runtime. */
+export function shownTimeZone(text: string): string {
+  const zone = timeZoneOf(text);
+  return zone?.toLowerCase() === text.toLowerCase() ? zone : text;
+}

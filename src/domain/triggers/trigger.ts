@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { isWebhookSecret } from "../webhooks/webhook-signature.ts";
-import { cronFault, timeZoneOf } from "./cron.ts";
+import { cronFault, shownTimeZone, timeZoneOf } from "./cron.ts";
 import { readJsonPath } from "./json-path.ts";
 
 export const TRIGGER_KINDS = ["webhook", "schedule", "poll", "run_event"] as const;
@@ -33,10 +33,10 @@ const scheduleConfig = z.strictObject({
     .string()
     .max(100)
     .refine((text) => timeZoneOf(text) !== null, "a time zone such as Europe/Berlin is expected")
-    .overwrite((text) => timeZoneOf(text) ?? text)
+    .overwrite(shownTimeZone)
     .default("UTC")
     .describe(
-      "Of the IANA database, in any case; an alias becomes the zone that it stands for. Times that a change of clocks skips are left out.",
+      "Of the IANA database, in any case; an alias is kept as it is written. Times that a change of clocks skips are left out.",
     ),
   overlap: z
     .enum(OVERLAPS)

@@ -186,6 +186,8 @@ describe("schedules", () => {
   it("are in Temporal as they are here, after changes too, in the zone that was meant", async () => {
     const { id, config } = await create("schedule", { cron: "0 9 * * *", time_zone: "europe/berlin" });
     expect(config.time_zone).toBe("Europe/Berlin");
+    const alias = await create("schedule", { cron: "0 9 * * *", time_zone: "Asia/Kathmandu" });
+    expect([alias.config.time_zone, alias.last_error]).toEqual(["Asia/Kathmandu", null]);
     const { body } = await mine.secret.patch(`${PATH}/${id}`, {
       config: { cron: "30 8 * * *", time_zone: "Asia/tokyo", overlap: "buffer_one", jitter_seconds: 7 },
       enabled: false,
