@@ -91,6 +91,22 @@ export function readMetadataValue(
   }
 }
 
+const NUMBER = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** A stored value as one of another type; null where it cannot be that without loss. */
+export function convertMetadataValue(type: MetadataType, value: MetadataValue): MetadataValue | null {
+  const single = Array.isArray(value) && value.length === 1 ? String(value[0]) : value;
+  const text = typeof single === "string" ? single.trim() : null;
+  let candidate: unknown = single;
+  if (type === "string") candidate = typeof single === "object" ? single : String(single);
+  if (type === "string_list") candidate = Array.isArray(value) ? value : [String(value)];
+  if (type === "boolean" && (text === "true" || text === "false")) candidate = text === "true";
+  if (type === "number" && text !== null && NUMBER.test(text)) candidate = Number(text);
+  if (type === "number" && Number.isInteger(candidate) && !Number.isSafeInteger(candidate)) return null;
+  const read = readMetadataValue(type, candidate);
+  return "value" in read ? read.value : null;
+}
+
 /**
  * The metadata of a resource as it is stored, dates in one form, so that filters compare them as text; null values are
  * left out. What the schema does not have, or has with another type or other options, is an issue.

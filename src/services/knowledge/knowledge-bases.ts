@@ -17,6 +17,7 @@ import type {
 import { changeChecked } from "../change.ts";
 import { requireConnectionSources } from "./connection-sources.ts";
 import type { Knowledge } from "./open-knowledge.ts";
+import { retypeMetadata } from "./retype-metadata.ts";
 import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
@@ -88,6 +89,8 @@ export async function changeKnowledgeBase(
       const { connection_id = found.connection_id, connection_source_ids = found.connection_source_ids } = change;
       if (change.connection_id !== undefined || change.connection_source_ids !== undefined)
         await requireConnectionSources(db, { connection_id, connection_source_ids });
+      if (change.user_metadata_schema !== undefined)
+        await retypeMetadata(db, knowledgeBaseId, found.user_metadata_schema, change.user_metadata_schema);
       const all = params === undefined ? change : { ...change, indexing_params: params };
       await updateKnowledgeBase(db, knowledgeBaseId, found.revision, all);
       return await withIndex(db, knowledgeBaseId);

@@ -1,0 +1,45 @@
+import type { Metadata } from "../../domain/knowledge/metadata.ts";
+import type { Db } from "../db.ts";
+import { jsonb } from "../jsonb.ts";
+
+interface Described {
+  readonly resource_id: string;
+  readonly resource_path: string;
+  readonly user_metadata: Metadata;
+}
+
+/** Resources behind `after` that have a value in one of these fields, by id, locked until the transaction ends. */
+export async function pageWithFields(
+  db: Db,
+  knowledgeBaseId: string,
+  fields: readonly string[],
+  after: string | null,
+  limit: number,
+): Promise<Described[]> {
+  return db.query<Described>(
+    {
+      name: "page_resources_with_fields",
+      text: `select resource_id, resource_path, user_metadata from knowledge_resources
+        where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
+          and user_metadata ?| $2::text[] and ($3::uuid is null or resource_id > $3::uuid)
+        order by resource_id limit $4::int for no key update`,
+    },
+    [knowledgeBaseId, fields, after, limit],
+  );
+}
+
+/** Sets what is said of these resources. Their content has not changed, nor when it did. */
+export async function setMetadata(
+  db: Db,
+  resources: ReadonlyArray<Pick<Described, "resource_id" | "user_metadata">>,
+): Promise<void> {
+  await db.query(
+    {
+      name: "set_resources_metadata",
+      text: `update knowledge_resources r set user_metadata = v.metadata::jsonb
+        from unnest($1::uuid[], $2::text[]) as v (resource_id, metadata)
+        where r.org_id = current_org() and r.resource_id = v.resource_id`,
+    },
+    [resources.map((each) => each.resource_id), resources.map((each) => jsonb(each.user_metadata))],
+  );
+}

@@ -1,0 +1,85 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { openTenant } from "../tenant.ts";
+import type { ApiTenant } from "../tenant.ts";
+import type { Answer } from "../../support/client.ts";
+import type { Metadata } from "../../../src/domain/knowledge/metadata.ts";
+import { create, index } from "./bases.ts";
+
+let mine: ApiTenant;
+beforeAll(async () => {
+  mine = await openTenant();
+});
+
+interface Filled {
+  retype(type: string): Promise<Answer>;
+  values(): Promise<unknown[]>;
+  find(op: string, value: unknown): Promise<unknown[]>;
+}
+
+/** A knowledge base whose documents a, b, c... have these values in a field of this type, and one that has none. */
+async function filled(type: string, values: ReadonlyArray<Metadata[string]>): Promise<Filled> {
+  const schema = (of: string) => ({ user_metadata_schema: { properties: { field: { type: of } } } });
+  const { path, body } = await create(mine, schema(type));
+  const add = (name: string, user_metadata: Metadata) =>
+    index(mine, body.knowledge_base_id, [`A word of ${name}.`], { path: name, user_metadata });
+  for (const [at, value] of values.entries()) await add("abc"[at] ?? "", { field: value });
+  await add("none", {});
+  return {
+    retype: (to) => mine.secret.patch(path, schema(to)),
+    async values() {
+      const list = await mine.secret.get(`${path}/resources`, { query: { order: "asc" } });
+      return list.body.data.map((each: { user_metadata: Metadata }) => each.user_metadata["field"]);
+    },
+    async find(op, value) {
+      const answer = await mine.secret.post(`${path}/query`, { query: "word", filter: { field: "field", op, value } });
+      expect(answer.status, JSON.stringify(answer.body)).toBe(200);
+      return answer.body.results.map((each: { resource_path: string }) => each.resource_path).toSorted();
+    },
+  };
+}
+
+describe("another type of a metadata field", () => {
+  it.each([
+    ["string", ["2024", " 2025.5 "], "number", [2024, 2025.5], "gt", 2024.5],
+    ["number", [1, 2.5], "string", ["1", "2.5"], "eq", "2.5"],
+    ["string", ["false", "true"], "boolean", [false, true], "eq", true],
+    [
+      "string",
+      ["2026-01-31", "2027-01-31"],
+      "date",
+      ["2026-01-31T00:00:00.000Z", "2027-01-31T00:00:00.000Z"],
+      "eq",
+      "2027-01-31",
+    ],
+    ["string", ["x", "y"], "string_list", [["x"], ["y"]], "contains", "y"],
+    ["string_list", [["x"], ["y"]], "string", ["x", "y"], "eq", "y"],
+  ] as const)("of %s %j as %s makes them %j", async (from, before, to, after, op, value) => {
+    const base = await filled(from, before);
+    expect((await base.retype(to)).status).toBe(200);
+    expect(await base.values()).toEqual([...after, undefined]);
+    expect(await base.find(op, value)).toEqual(["b"]);
+  });
+
+  it.each([
+    ["string", ["2024", "soon"], "number"],
+    ["string", ["9007199254740993"], "number"],
+    ["string", ["2026-02-31"], "date"],
+    ["string_list", [["x", "y"]], "string"],
+    ["number", [1], "boolean"],
+  ] as const)("of %s %j as %s is refused, and changes nothing", async (from, before, to) => {
+    const base = await filled(from, before);
+    const { status, body } = await base.retype(to);
+    expect([status, body.detail]).toEqual([
+      422,
+      [
+        {
+          loc: ["body", "user_metadata_schema", "properties", "field", "type"],
+          msg: expect.stringContaining(JSON.stringify(before.at(-1))),
+          type: "wrong_type",
+        },
+      ],
+    ]);
+    expect(await base.values()).toEqual([...before, undefined]);
+    expect(await base.find("exists", true)).toHaveLength(before.length);
+  });
+});
