@@ -2,10 +2,10 @@ import { notFound, ValidationProblem } from "../../domain/errors.ts";
 import { readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { Database } from "../../stores/db.ts";
 import { lockResource, updateMetadata } from "../../stores/knowledge/resource-ingest.ts";
+import { holdMetadataSchema } from "../../stores/knowledge/resource-metadata.ts";
 import { findResource } from "../../stores/knowledge/resources.ts";
 import type { ResourceRow } from "../../stores/knowledge/resources.ts";
 import { changeLocked } from "../change.ts";
-import { requireKnowledgeBase } from "./knowledge-bases.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /**
@@ -32,11 +32,12 @@ export async function changeResource(
 ): Promise<ResourceRow> {
   return await changeLocked(database, orgId, {
     async lock(db) {
-      const { user_metadata_schema } = await requireKnowledgeBase(db, knowledgeBaseId);
+      const schema = await holdMetadataSchema(db, knowledgeBaseId);
+      if (schema === null) throw notFound("knowledge base");
       const isThere = await lockResource(db, knowledgeBaseId, resourceId);
       const found = isThere ? await findResource(db, knowledgeBaseId, resourceId) : null;
       if (found === null) throw notFound("resource");
-      return { found, schema: user_metadata_schema };
+      return { found, schema };
     },
     requireMatch: ({ found }) => check(found),
     audited: { ...audited, view: ({ found }) => audited.view(found) },

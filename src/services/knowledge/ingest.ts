@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { Problem } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
 import { derivedId } from "../../domain/knowledge/ingest.ts";
 import type { DuplicateRule } from "../../domain/knowledge/ingest.ts";
 import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
+import { readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import { detectMime } from "../../platform/parsing/mime.ts";
@@ -16,6 +17,7 @@ import {
   takeUnindexed,
   updateMetadata,
 } from "../../stores/knowledge/resource-ingest.ts";
+import { holdMetadataSchema } from "../../stores/knowledge/resource-metadata.ts";
 import { findResource, insertResource, replaceResource } from "../../stores/knowledge/resources.ts";
 import type { NewResource } from "../../stores/knowledge/resources.ts";
 import { storageOf } from "../accounts/quotas.ts";
@@ -57,7 +59,8 @@ const SETTLED: readonly ResourceStatus[] = ["pending", "resource", "parsed", "in
 
 /**
  * Adds resources to a knowledge base and starts to index them: all of them, or none if one is refused. Throws 409 if a
- * duplicate is to be an error. On any failure the caller removes the blobs it has stored.
+ * duplicate is to be an error, and 422 if metadata no longer fits the schema. On any failure the caller removes the blobs
+ * it has stored.
  */
 export async function addResources(
   deps: AddDeps,
@@ -70,6 +73,7 @@ export async function addResources(
     const identities = new Set(toAdd.map(({ resource }) => resourceIdentity(resource)));
     const knowledgeBaseId = toAdd[0]?.resource.knowledge_base_id ?? "";
     for (const identity of [...identities].toSorted()) await lockResourceIdentity(db, knowledgeBaseId, identity);
+    await requireFitting(db, knowledgeBaseId, toAdd);
     const results: Written[] = [];
     for (const each of toAdd) results.push(await write(db, each));
     const bytes = toAdd.map(({ resource }, index) => (results[index]?.revision === null ? 0 : resource.size));
@@ -132,6 +136,16 @@ export function startIngestSweeper(
     (input) => resources.startIngest(input),
     onError,
   );
+}
+
+/** Under the lock that a change of the schema waits for: a value stored after it would have a type that no filter finds. */
+async function requireFitting(db: Db, knowledgeBaseId: string, toAdd: readonly ResourceToAdd[]): Promise<void> {
+  const schema = await holdMetadataSchema(db, knowledgeBaseId);
+  if (schema === null) throw notFound("knowledge base");
+  const issues = toAdd.flatMap(
+    ({ resource }) => readMetadata(schema, resource.user_metadata, ["body", "user_metadata"]).issues,
+  );
+  if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
 async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<Written> {

@@ -1,4 +1,4 @@
-import type { Metadata } from "../../domain/knowledge/metadata.ts";
+import type { Metadata, MetadataSchema } from "../../domain/knowledge/metadata.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 
@@ -42,4 +42,17 @@ export async function setMetadata(
     },
     [resources.map((each) => each.resource_id), resources.map((each) => jsonb(each.user_metadata))],
   );
+}
+
+/** The fields that resources of a knowledge base may have, locked against changes until the transaction ends; null where there is none. */
+export async function holdMetadataSchema(db: Db, knowledgeBaseId: string): Promise<MetadataSchema | null> {
+  const rows = await db.query<{ user_metadata_schema: MetadataSchema }>(
+    {
+      name: "hold_metadata_schema",
+      text: `select user_metadata_schema from knowledge_bases
+        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for share`,
+    },
+    [knowledgeBaseId],
+  );
+  return rows[0]?.user_metadata_schema ?? null;
 }

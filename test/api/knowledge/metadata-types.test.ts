@@ -3,6 +3,9 @@ import { openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import type { Answer } from "../../support/client.ts";
 import type { Metadata } from "../../../src/domain/knowledge/metadata.ts";
+import { resourceIdentity } from "../../../src/services/knowledge/ingest.ts";
+import type { Db } from "../../../src/stores/db.ts";
+import { lockResource, lockResourceIdentity } from "../../../src/stores/knowledge/resource-ingest.ts";
 import { create, index } from "./bases.ts";
 
 let mine: ApiTenant;
@@ -81,5 +84,60 @@ describe("another type of a metadata field", () => {
     ]);
     expect(await base.values()).toEqual([...before, undefined]);
     expect(await base.find("exists", true)).toHaveLength(before.length);
+  });
+});
+
+/** Does `work` while `hold` has its locks; `work` can ask how many wait for them, also by way of others. */
+async function whileHeld(
+  hold: (db: Db) => Promise<unknown>,
+  work: (waiting: () => Promise<number>) => Promise<void>,
+): Promise<void> {
+  await mine.withDatabase((database) =>
+    database.orgTransaction(mine.org_id, async (db) => {
+      await hold(db);
+      const text = `with recursive behind (pid) as (select pg_backend_pid() union
+          select l.pid from pg_locks l join behind b on b.pid = any (pg_blocking_pids(l.pid)) where not l.granted)
+        select from behind where pid <> pg_backend_pid()`;
+      await work(async () => (await db.query(text)).length);
+    }),
+  );
+}
+
+describe("another type of a field meanwhile", () => {
+  const schema = (type: string) => ({ user_metadata_schema: { properties: { field: { type } } } });
+  const note = { text: "A word.", name: "note.txt", external_id: "note" };
+
+  it("refuses a document that was on its way with the type before", async () => {
+    const { path, body } = await create(mine, schema("string"));
+    let sent: Promise<Answer> = Promise.resolve({} as Answer);
+    await whileHeld(
+      (db) => lockResourceIdentity(db, body.knowledge_base_id, resourceIdentity(note)),
+      async (waiting) => {
+        sent = mine.secret.post(`${path}/resources`, { ...note, user_metadata: { field: "2024" } });
+        await expect.poll(waiting).toBe(1);
+        expect((await mine.secret.patch(path, schema("number"))).status).toBe(200);
+      },
+    );
+    const { status, body: refused } = await sent;
+    expect([status, refused.detail?.[0].loc]).toEqual([422, ["body", "user_metadata", "field"]]);
+    expect((await mine.secret.get(`${path}/resources`)).body.data).toEqual([]);
+  });
+
+  it("waits for a change of a document that is under way", async () => {
+    const { path, body } = await create(mine, schema("string"));
+    const id = await index(mine, body.knowledge_base_id, ["A word."], { path: "note" });
+    const sent: Array<Promise<Answer>> = [];
+    let isOver = false;
+    await whileHeld(
+      (db) => lockResource(db, body.knowledge_base_id, id),
+      async (waiting) => {
+        sent.push(mine.secret.patch(`${path}/resources/${id}`, { user_metadata: { field: "2024" } }));
+        await expect.poll(waiting).toBe(1);
+        sent.push(mine.secret.patch(path, schema("number")).finally(() => (isOver = true)));
+        await expect.poll(async () => isOver || (await waiting()) === 2).toBe(true);
+      },
+    );
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await mine.secret.get(`${path}/resources/${id}`)).body.user_metadata).toEqual({ field: 2024 });
   });
 });
