@@ -9,8 +9,9 @@ const PAGE = 500;
 
 /**
  * Makes the stored values of fields that get another type values of that type: a filter takes a value of another type for none, so that
- * documents would no longer be found by it. Fields that are new may have values from before they were removed. Throws 422 for a field
- * with a value that cannot be one of its new type; the caller's transaction then changes nothing.
+ * documents would no longer be found by it. Values of fields that are removed go with them: nothing else could remove them, as no field
+ * of the schema has them. Fields that are new may have values from a version that left them. Throws 422 for a field with a value that
+ * cannot be one of its new type; the caller's transaction then changes nothing.
  */
 export async function retypeMetadata(
   db: Db,
@@ -24,15 +25,18 @@ export async function retypeMetadata(
       typeBefore.get(name) === type ? [] : [[name, type] as const],
     ),
   );
-  if (types.size === 0) return;
+  const removed = [...typeBefore.keys()].filter((name) => !Object.hasOwn(after.properties, name));
+  const fields = [...types.keys(), ...removed];
+  if (fields.length === 0) return;
   const issues = new Map<string, ValidationIssue>();
   let page;
   let last: string | null = null;
   do {
-    page = await pageWithFields(db, knowledgeBaseId, [...types.keys()], last, PAGE);
+    page = await pageWithFields(db, knowledgeBaseId, fields, last, PAGE);
     last = page.at(-1)?.resource_id ?? null;
     const changed = page.map(({ resource_id, resource_path, user_metadata }) => {
-      const metadata: Record<string, MetadataValue> = { ...user_metadata };
+      const kept = Object.entries(user_metadata).filter(([name]) => !removed.includes(name));
+      const metadata: Record<string, MetadataValue> = Object.fromEntries(kept);
       for (const [name, type] of types) {
         const value = Object.hasOwn(metadata, name) ? metadata[name] : undefined;
         if (value === undefined) continue;

@@ -87,6 +87,19 @@ describe("another type of a metadata field", () => {
   });
 });
 
+it("removes the values of a field with it, and no others", async () => {
+  const [kept, gone] = [{ kept: { type: "string" } }, { gone: { type: "string" }, toString: { type: "number" } }];
+  const { path, body } = await create(mine, { user_metadata_schema: { properties: { ...kept, ...gone } } });
+  const user_metadata = { kept: "a", gone: "b", toString: 1 };
+  const id = await index(mine, body.knowledge_base_id, ["A word."], { path: "note", user_metadata });
+  const change = (properties: object) => mine.secret.patch(path, { user_metadata_schema: { properties } });
+  expect((await change(kept)).status).toBe(200);
+  const values = async () => (await mine.secret.get(`${path}/resources/${id}`)).body.user_metadata;
+  expect(await values()).toEqual({ kept: "a" });
+  expect((await change({ ...kept, gone: { type: "string" } })).status).toBe(200);
+  expect(await values()).toEqual({ kept: "a" });
+});
+
 /** Does `work` while `hold` has its locks; `work` can ask how many wait for them, also by way of others. */
 async function whileHeld(
   hold: (db: Db) => Promise<unknown>,
