@@ -7,7 +7,7 @@ export interface LimitedSignal {
 
 /**
  * Aborts with the first of the signals, or after so long (ms) with a TimeoutError. Written out, since AbortSignal.any holds its
- * sources weakly on Node 20: a timeout that nobody else holds is collected under load, and never comes.
+ * sources weakly on Node 20: a timeout that nobody else holds is collected with the next garbage, and never comes.
  */
 export function limitedSignal(signals: readonly AbortSignal[], ms: number): LimitedSignal {
   const controller = new AbortController();

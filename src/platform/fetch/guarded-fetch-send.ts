@@ -111,7 +111,7 @@ export interface Deadline {
   end(): void;
 }
 
-// Written out, since AbortSignal.any and AbortSignal.timeout keep what they are built from alive on Node 20.
+// Written out for the reason that limitedSignal gives, and since this one says which origin was late and ends whatever is under way.
 export function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string): Deadline {
   const controller = new AbortController();
   const stop = () => controller.abort(outer?.reason);

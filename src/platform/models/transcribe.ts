@@ -1,4 +1,5 @@
 import type { ChatAnswer, Recording } from "../../domain/models/chat.ts";
+import { limitedSignal } from "../limited-signal.ts";
 import { ChatError, statusError, toChatError } from "./stream-chat.ts";
 import type { ChatEndpoint } from "./chat-request.ts";
 
@@ -38,9 +39,8 @@ export async function transcribe(
   form.set("file", new Blob([new Uint8Array(bytes)], { type }), `recording.${ENDINGS[type] ?? "bin"}`);
   const address = new URL(`${base_url}/audio/transcriptions`);
   for (const [name, value] of Object.entries(query)) address.searchParams.set(name, value);
-  const late = AbortSignal.timeout(silenceMs);
+  const { signal: stop, end } = limitedSignal([signal], silenceMs);
   try {
-    const stop = AbortSignal.any([signal, late]);
     const response = await fetch(address, { method: "POST", headers: { ...headers }, body: form, signal: stop });
     const body = await response.text();
     if (!response.ok) throw statusError(host, response.status, response.headers.get("retry-after"), body, body);
@@ -60,10 +60,12 @@ export async function transcribe(
     };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (late.aborted) {
+    if (stop.aborted) {
       throw new ChatError("model_timeout", `${host} has not answered for ${silenceMs} ms.`, { retryable: true });
     }
     throw toChatError(error, host);
+  } finally {
+    end();
   }
 }
 
