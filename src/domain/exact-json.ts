@@ -17,8 +17,7 @@ const isExact = (number: string): boolean =>
  */
 export function parseExactJson(text: string): Json {
   const value = JSON.parse(text) as Json;
-  if (!MAY_BE_INEXACT.test(text)) return value;
-  const exact = withQuotedNumbers(text);
+  const exact = exactJsonText(text);
   return exact === text ? value : (JSON.parse(exact) as Json);
 }
 
@@ -47,7 +46,8 @@ function membersOf(value: Json, member: string): Record<string, Json> | null {
 }
 
 /** The same JSON text with every number that is not exact as a string. Strings are passed natively: they may be megabytes of base64. */
-function withQuotedNumbers(text: string): string {
+export function exactJsonText(text: string): string {
+  if (!MAY_BE_INEXACT.test(text)) return text;
   const parts: string[] = [];
   for (let at = 0; at < text.length;) {
     const quote = text.indexOf('"', at);

@@ -13,6 +13,7 @@ import type { McpListing } from "../../domain/providers/mcp/tools.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import { fetchAdapter } from "../fetch/fetch-adapter.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
+import { exactAnswer } from "./exact-answer.ts";
 import type { FetchLimits, GuardedFetch } from "../fetch/guarded-fetch.ts";
 
 /** The signal of the caller limits the time; the SDK's own time-outs only need to be longer. */
@@ -74,10 +75,10 @@ const toolAnswer = z.looseObject({
  * in one is never seen by another caller.
  */
 export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: string): McpClient {
-  async function open(server: McpServer): Promise<Session> {
+  async function open(server: McpServer, exact: boolean): Promise<Session> {
     const notices = new Set<Promise<unknown>>();
     const transport = new ModestTransport(new URL(server.url), {
-      fetch: fetchOf(guarded, server, notices),
+      fetch: fetchOf(guarded, server, { notices, exact }),
       reconnectionScheduler: (reconnect, delay) => {
         const timer = setTimeout(reconnect, Math.max(delay, MIN_RESUME_MS));
         return () => clearTimeout(timer);
@@ -101,15 +102,19 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
   }
 
   /** A server may forget a session at any time, and says so by 404: then it has done nothing, and is asked in a new one. */
-  async function inSession<T>(server: McpServer, work: (client: Client) => Promise<T>): Promise<T> {
+  async function inSession<T>(
+    server: McpServer,
+    work: (client: Client) => Promise<T>,
+    { exact = false } = {},
+  ): Promise<T> {
     try {
-      let session = await open(server);
+      let session = await open(server, exact);
       try {
         return await work(session.client);
       } catch (error) {
         if (!(error instanceof SdkHttpError && error.status === 404 && session.hasId())) throw error;
         await session.close();
-        session = await open(server);
+        session = await open(server, exact);
         return await work(session.client);
       } finally {
         await session.close();
@@ -139,15 +144,19 @@ export function createMcpClient(guarded: Pick<GuardedFetch, "open">, version: st
 
     callTool(server, call, { begin, onProgress }) {
       let beginning: Promise<void> | undefined;
-      return inSession(server, async (client) => {
-        // Once, also where the session that it was first sent in was unknown.
-        await (beginning ??= begin());
-        const answer = await client.request({ method: "tools/call", params: { ...call } }, toolAnswer, {
-          ...options(server),
-          onprogress: ({ progress, total }) => onProgress({ progress, total }),
-        });
-        return { content: answer.content, structured: answer.structuredContent, isError: answer.isError };
-      });
+      return inSession(
+        server,
+        async (client) => {
+          // Once, also where the session that it was first sent in was unknown.
+          await (beginning ??= begin());
+          const answer = await client.request({ method: "tools/call", params: { ...call } }, toolAnswer, {
+            ...options(server),
+            onprogress: ({ progress, total }) => onProgress({ progress, total }),
+          });
+          return { content: answer.content, structured: answer.structuredContent, isError: answer.isError };
+        },
+        { exact: true },
+      );
     },
   };
 }
@@ -172,11 +181,14 @@ function options({ signal }: McpServer): { signal: AbortSignal; timeout: number 
   return { signal, timeout: NO_TIMEOUT_MS };
 }
 
-/** The guarded fetch with what authenticates a request. `notices` has what is being said that nobody waits for. */
+/**
+ * The guarded fetch with what authenticates a request. `notices` has what is being said that nobody waits for. With `exact` no number of an
+ * answer is rounded; not where tools are listed, as a bound of a JSON Schema must stay a number.
+ */
 function fetchOf(
   guarded: Pick<GuardedFetch, "open">,
   { send, limits }: McpServer,
-  notices: Set<Promise<unknown>>,
+  { notices, exact }: { readonly notices: Set<Promise<unknown>>; readonly exact: boolean },
 ): typeof fetch {
   return (input, init) => {
     const resumes = new Headers(init?.headers).has("last-event-id");
@@ -189,7 +201,7 @@ function fetchOf(
       for (const [name, value] of Object.entries(headers)) authenticated.set(name, value);
       const adapter = fetchAdapter(guarded, { limits: limits ?? {}, secretHeaders: Object.keys(headers) });
       const response = await adapter(url, { ...init, headers: authenticated });
-      if (response.status !== 401) return response;
+      if (response.status !== 401) return exact ? withUrl(exactAnswer(response), response.url) : response;
       // Read, since another request may follow.
       const text = (await response.text()).slice(0, QUOTED_CHARS);
       return withUrl(new Response(text, { status: 401 }), response.url);
