@@ -113,9 +113,14 @@ export async function storeText(
   return { content_hash: sha256, content_mime, size, blob_key: key };
 }
 
-/** The ids of one request's resources, derived from the request's own, so that a retry makes the same ones. */
-export function idsOf(first: string, count: number): string[] {
-  return Array.from({ length: count }, (_, index) => (index === 0 ? first : derivedId(first, `resource ${index}`)));
+/**
+ * The ids of one request's resources, derived from the request's own, so that a retry makes the same ones. They ascend, since lists
+ * are in the order of ids.
+ */
+export function idsOf(own: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) =>
+    index === 0 ? own : derivedId(own, `resource ${index}`),
+  ).toSorted();
 }
 
 const AGAIN_AFTER_MS = 10_000;

@@ -136,6 +136,23 @@ describe("resources of a knowledge base", () => {
     expect(resource.text.toLowerCase()).toContain("weir");
   });
 
+  it("lists what one request adds in the order of the request", async () => {
+    const names = [
+      "ordered/e.txt",
+      "ordered/b.txt",
+      "ordered/d.txt",
+      "ordered/a.txt",
+      "ordered/f.txt",
+      "ordered/c.txt",
+    ];
+    const { body } = await tenant.secret.post(path, { resources: names.map((name) => ({ name, text: name })) });
+    const query = { path_prefix: "ordered/", order: "asc" };
+    const { data } = (await tenant.secret.get(path, { query })).body;
+    expect(data.map((each: { resource_path: string }) => each.resource_path)).toEqual(names);
+    const idsIn = (list: { resource_id: string }[]) => list.map(({ resource_id }) => resource_id);
+    expect(idsIn(data)).toEqual(idsIn(body.resources));
+  });
+
   it("adds texts and addresses, one or several, or none of them where one is not in order", async () => {
     target.on("/page", (_, response) => {
       response
