@@ -1,3 +1,4 @@
+import { uuidv7 } from "uuidv7";
 import type { Config } from "../../config.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import type { AuditActor, AuditedRequest, AuditTarget } from "../../domain/audit/audit.ts";
@@ -46,7 +47,7 @@ export function createRequestAudit(
     audit,
     handOver() {
       recorded = true;
-      return asked();
+      return { ...asked(), entry_id: uuidv7() };
     },
     async complete(answer, params) {
       if (!isAudited || recorded || principal === null) return;

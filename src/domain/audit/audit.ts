@@ -23,6 +23,8 @@ export interface AuditActor {
 export interface AuditedRequest {
   readonly actor: AuditActor;
   readonly operation: string;
+  /** Of the entry, so that who does it again, as its answer was lost, writes no second one. Processes of before gave none. */
+  readonly entry_id?: string;
 }
 
 /** What is acted on, such as `project` and its id. */

@@ -40,17 +40,18 @@ export function auditAs<Row>(type: string, view: (row: Row) => object): (audit: 
   return (audit, id) => ({ audit, target: { type, id }, view });
 }
 
-/** Writes an entry for an operation that `actor` has asked for. */
+/** Writes an entry for an operation that `actor` has asked for, unless there is one of that id. */
 export async function recordAudit(
   db: Db,
   actor: AuditActor,
   operation: string,
   { target, before, after, secrets = [] }: AuditedChange = {},
   outcome: AuditOutcome = "success",
+  entryId: string = uuidv7(),
 ): Promise<void> {
   await insertAuditEntry(db, {
     ...actor,
-    entry_id: uuidv7(),
+    entry_id: entryId,
     operation,
     target_type: target?.type ?? null,
     // Ids are stored in lower case, however an address spells them.
@@ -64,8 +65,8 @@ export async function recordAudit(
 }
 
 /** Records changes made for a request. */
-export function auditOf({ actor, operation }: AuditedRequest): Audit {
-  return (db, change) => recordAudit(db, actor, operation, change);
+export function auditOf({ actor, operation, entry_id }: AuditedRequest): Audit {
+  return (db, change) => recordAudit(db, actor, operation, change, "success", entry_id);
 }
 
 /** Records that a resource is new. */

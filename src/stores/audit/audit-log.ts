@@ -39,7 +39,8 @@ export async function insertAuditEntry(db: Db, entry: NewAuditEntry): Promise<vo
       text: `insert into audit_log (entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
           target_type, target_id, outcome, changes)
         values ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::uuid, $6::uuid, $7::text, $8::text, $9::text, $10::text,
-          $11::text, $12::text, $13::text, $14::jsonb)`,
+          $11::text, $12::text, $13::text, $14::jsonb)
+        on conflict (entry_id) do nothing`,
     },
     [
       entry.entry_id,

@@ -1,4 +1,6 @@
+import { uuidv7 } from "uuidv7";
 import { expect, it, onTestFinished } from "vitest";
+import { auditOf } from "../../../src/services/audit/audit.ts";
 import { storeProvider } from "../../../src/services/providers/store-provider.ts";
 import { findImportedProvider } from "../../../src/stores/providers/imports.ts";
 import { buildTenant } from "../../stores/rows.ts";
@@ -38,4 +40,13 @@ it("stores no provider that the audit log does not have", async () => {
   expect(await find()).toBeNull();
   await storeProvider(database, org_id, wanted, async () => undefined);
   expect(await find()).toMatchObject({ provider: { name: "Shop" } });
+
+  // An activity whose answer was lost does it once more.
+  const actor = { org_id, actor_type: "system", actor_id: null, session_id: null } as const;
+  const from = { address: null, user_agent: null, request_id: null };
+  const audit = auditOf({ actor: { ...actor, ...from }, operation: "importProvider", entry_id: uuidv7() });
+  await storeProvider(database, org_id, { ...wanted, name: "Store" }, audit);
+  await storeProvider(database, org_id, { ...wanted, name: "Store" }, audit);
+  const entries = await database.org(org_id, (db) => db.query("select operation from audit_log"));
+  expect(entries).toEqual([{ operation: "importProvider" }]);
 });
