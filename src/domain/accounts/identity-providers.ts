@@ -65,14 +65,14 @@ export const identityProviders = listOf(providerSchema)
 
 export type IdentityProvider = Readonly<z.infer<typeof providerSchema>>;
 
-/** Why somebody whom a provider knows is not let in. */
+/** Why a person whom a provider knows is not let in. */
 export type AdmissionRefusal = "email_missing" | "email_unverified" | "email_domain" | "no_role";
 
 export type Admission = { readonly email: string; readonly role: Role } | { readonly refused: AdmissionRefusal };
 
 type Claims = Readonly<Record<string, unknown>>;
 
-/** Who a provider says the person is, as its settings take it. */
+/** The person that a provider identifies, as the settings read its claims. */
 export function admit(provider: IdentityProvider, claims: Claims): Admission {
   const granted = roleOf(provider, claims);
   if (granted === undefined) return { refused: "no_role" };

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What operations are about. Each of them belongs to one, by its tag. */
+/** The subjects of operations. Each operation belongs to one, by its tag. */
 export const CAPABILITIES = [
   "audit",
   "documents",
@@ -34,7 +34,7 @@ export const SCOPES: readonly string[] = CAPABILITIES.flatMap((capability) =>
     : [`${capability}:read`, `${capability}:write`, `${capability}:*`],
 );
 
-/** What a key may do less than others of its kind; null and false: no limit. */
+/** How a key is limited, compared with others of its kind; null and false: no limit. */
 export interface KeyLimits {
   readonly scopes: readonly string[] | null;
   readonly read_only: boolean;
@@ -90,7 +90,7 @@ export function isLimited({ read_only, ...lists }: KeyLimits): boolean {
   return read_only || Object.values(lists).some((list) => list !== null);
 }
 
-/** The scope that a key with these limits lacks for an operation; null where it lacks none. */
+/** The scope that a key with these limits lacks for an operation; null if it lacks none. */
 export function missingScope({ scopes }: KeyLimits, { capability, access }: Scope): string | null {
   const scope = `${capability}:${access}`;
   if (access === "write" && UNLIMITED_ONLY.includes(capability)) return scope;

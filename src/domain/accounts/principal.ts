@@ -15,15 +15,15 @@ export interface Principal {
   /** Id of the API key or of the user. */
   readonly id: string;
   readonly access: "public" | "secret";
-  /** In the project of a request that names one. */
+  /** The role in the project that a request names, if it names one. */
   readonly role: Role;
-  /** The role in the organisation, where `role` is a project's. */
+  /** The role in the organisation, if `role` is a project's. */
   readonly organisation_role?: Role;
   /** The session of a user who is signed in to the console. */
   readonly session_id?: string;
   /** The roles of a user in single projects, by their ids. */
   readonly grants?: Readonly<Record<string, ProjectRole>>;
-  /** Of a key that may do less than others of its kind. */
+  /** For a limited key. */
   readonly limits?: KeyLimits;
 }
 

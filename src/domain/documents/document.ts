@@ -1,4 +1,4 @@
-/** What the ingestion of an uploaded document is started with. */
+/** The input of the workflow that ingests an uploaded document. */
 export interface IngestInput {
   readonly org_id: string;
   readonly file_id: string;

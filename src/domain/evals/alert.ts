@@ -71,9 +71,9 @@ export const NO_ALERT: AlertSettings = {
   silenced_until: null,
 };
 
-/** What was measured for a condition. */
+/** The measurement for a condition. */
 export interface Observation {
-  /** Null where there is nothing to measure it by. */
+  /** Null if there is nothing to measure. */
   readonly value: number | null;
   readonly samples: number;
 }
@@ -117,7 +117,7 @@ export function nextAlert(
     const was = before.observed[index]?.breached ?? null;
     const vote = voteOf(each, observation, was, settings.no_data);
     if (vote !== null) votes.push(vote);
-    // One that says nothing now goes on from what it said last.
+    // An alert that has nothing to report now goes on from its last report.
     return { value: observation.value, samples: observation.samples, breached: vote ?? was };
   });
   const severity = severityOf(settings, before, votes);
@@ -164,7 +164,7 @@ function noticeOf(
   return isDue ? "reminded" : null;
 }
 
-/** Whether less is what an alert is about. */
+/** Whether the alert is about lower values. */
 export function isBelow(op: "gte" | "gt" | "lte" | "lt"): boolean {
   return op === "lt" || op === "lte";
 }

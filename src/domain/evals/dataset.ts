@@ -15,7 +15,7 @@ const byNode = z.record(nodeId, z.json());
 // oxlint-disable-next-line no-control-regex
 const label = z.string().regex(/^[^\u0000-\u001f,]{1,100}$/, "1 to 100 characters without commas");
 
-/** What a person or a file says of a row. */
+/** Annotations of a row by a person or a file. */
 export const rowContentSchema = z.strictObject({
   external_id: z.string().min(1).max(512).nullish().describe("Your own name for the row, unique within the dataset."),
   inputs: byNode.describe("By id of the flow's input node."),
@@ -42,7 +42,7 @@ export interface NewRow extends RowContent {
   readonly source_run_id: string | null;
 }
 
-/** Whether a row is too long, as a sentence; undefined where it is not. */
+/** Why a row is too long, as a sentence; undefined if it is not. */
 export function tooLong(content: RowContent): string | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(content));
   return bytes > MAX_ROW_BYTES ? `A row is at most ${MAX_ROW_BYTES} bytes of JSON, not ${bytes}` : undefined;

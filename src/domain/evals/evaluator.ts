@@ -29,7 +29,7 @@ const score = z
   })
   .describe("What is left out follows from the type.");
 
-/** What an evaluator does, as somebody writes it. */
+/** The definition of an evaluator, as a person writes it. */
 export const evaluatorInputSchema = z.strictObject({
   type: z.enum(EVALUATOR_TYPES),
   config: z
@@ -42,7 +42,7 @@ export const evaluatorInputSchema = z.strictObject({
   weight: z.number().min(0).max(1000).default(1).describe("In the mean over an experiment's evaluators."),
 });
 
-/** What every type has beside its configuration. */
+/** Members that every type has beside its configuration. */
 interface DefinitionFields {
   readonly target: { readonly output: string | null; readonly json_path: string | null };
   readonly score: {
@@ -138,12 +138,12 @@ function faultsOf(error: z.ZodError, before: ReadonlyArray<string | number> = []
   return error.issues.map(({ path, message }) => ({ path: [...before, ...(path as Array<string | number>)], message }));
 }
 
-/** What is scored for a definition: the parts of a composite, otherwise the definition. */
+/** The definitions to score: the parts of a composite, otherwise the definition itself. */
 export function partsOf(definition: EvaluatorDefinition): readonly EvaluatorDefinition[] {
   return definition.type === "composite" ? definition.config.parts : [definition];
 }
 
-/** What a definition finds in a sample, or why it cannot tell. */
+/** The finding of a definition for a sample, or why there is none. */
 export type Outcome =
   | { readonly ok: true; readonly finding: Finding }
   | { readonly ok: false; readonly code: string; readonly message: string };
@@ -198,7 +198,7 @@ export function subjectOf({ target: { output, json_path } }: EvaluatorDefinition
     return json === undefined ? undefined : valueAt(json, steps);
   };
   const within = place(expected);
-  // What is expected may be the value of that place itself.
+  // The expected value may be the value of that place itself.
   const isWithin = within !== undefined || isTree(expected);
   return { sample, output: place(found), expected: isWithin ? within : expected };
 }
@@ -216,7 +216,7 @@ function parsedText(value: Json): Json {
   }
 }
 
-/** A score as it is kept and shown. */
+/** A score as it is stored and shown. */
 export interface ScoreResult {
   readonly value: number | boolean | string | null;
   readonly passed: boolean | null;
@@ -263,7 +263,7 @@ function passes({ direction, pass_threshold }: EvaluatorDefinition["score"], val
   return direction === "maximize" ? value >= pass_threshold : value <= pass_threshold;
 }
 
-/** Whether a value passes by a definition, where somebody else has given it. */
+/** Whether a value given by somebody else passes by a definition. */
 export function verdictOf({ score, negate }: EvaluatorDefinition, value: Finding["value"]): boolean | null {
   const verdict = passes(score, value);
   return verdict === null ? null : verdict !== negate;
@@ -279,7 +279,7 @@ export function numberOf({ value, passed }: Pick<ScoreResult, "value" | "passed"
 /** What a value is, as typeof has it. */
 export const VALUE_TYPES = { numeric: "number", boolean: "boolean", categorical: "string" } as const;
 
-/** What a finding must be by the score's data type; throws EvaluatorError. For what others answer. */
+/** Checks that a finding fits the score's data type; throws EvaluatorError. For answers from outside. */
 export function requireFinding(dataType: DataType, answer: unknown): Finding {
   const given = typeof answer === "object" && answer !== null ? (answer as Record<string, unknown>) : { value: answer };
   const { value, label, reasoning, passed } = given;

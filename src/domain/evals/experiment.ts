@@ -42,7 +42,7 @@ export const gateSchema = z
   });
 export type Gate = z.output<typeof gateSchema>;
 
-/** What an experiment has come to, and where it stands. */
+/** The results of an experiment, and its progress. */
 export interface ExperimentStatus {
   readonly counts: { readonly rows: number } & Readonly<Record<RowState, number>>;
   readonly scores: {
@@ -54,7 +54,7 @@ export interface ExperimentStatus {
   readonly per_evaluator: readonly EvaluatorStatus[];
   readonly usage: { readonly total_tokens: number; readonly cost_usd: number };
   readonly p95_latency_ms: number | null;
-  /** Rows that have ended without having run: their latency and cost are not known. */
+  /** Rows that have ended without having run: their latency and cost are unknown. */
   readonly unrun: number;
 }
 
@@ -123,7 +123,7 @@ export function checkGates(
 type Bounds = readonly [number, number];
 const NOTHING: Bounds = [0, 0];
 
-/** The difference that is the worst for the gate. */
+/** The worst difference for the gate. */
 function hardest({ op, value }: Gate, own: Bounds, other: Bounds): number {
   const [least, most] = [own[0] - other[1], own[1] - other[0]];
   switch (op) {
@@ -188,19 +188,19 @@ function observedOf(gate: Gate, status: ExperimentStatus): Bounds | null {
 
 const exactly = (value: number | null): Bounds | null => (value === null ? null : [value, value]);
 
-/** The part of the rows that have ended which failed; null where none has. */
+/** The share of the ended rows that failed; null if none has ended. */
 export function errorRateOf({ counts: { completed, failed, cancelled } }: ExperimentStatus): number | null {
   const ended = completed + failed + cancelled;
   return ended === 0 ? null : failed / ended;
 }
 
-/** The part of the expected scores that pass. */
+/** The share of the expected scores that pass. */
 function passRateOf({ passed, expected, unscored, pass_rate }: EvaluatorStatus): Bounds | null {
   const isJudging = pass_rate !== null || unscored === expected;
   return expected === 0 || !isJudging ? null : [passed / expected, (passed + unscored) / expected];
 }
 
-/** What is lost where numbers are added and divided. */
+/** The rounding error of adding and dividing numbers. */
 const ROUNDING = 1e-9;
 
 function holds({ op, value }: Gate, observed: number): boolean {
@@ -228,7 +228,7 @@ export function verdictOf(state: ExperimentState, gates: readonly GateResult[]):
   return state === "COMPLETED" && gates.every(({ passed }) => passed === true) ? "passed" : "inconclusive";
 }
 
-/** What the workflow of a job is started with. */
+/** The input of a job's workflow. */
 export interface ExperimentJobInput {
   readonly org_id: string;
   readonly experiment_id: string;
@@ -242,7 +242,7 @@ export interface ExperimentJobInput {
 /** How a job has ended. */
 export interface ExperimentEndInput extends ExperimentJobInput {
   readonly cancelled: boolean;
-  /** What it has failed of, with its code; null where it has not. */
+  /** Why it has failed, with its code; null if it has not. */
   readonly failure: string | null;
   readonly code?: string;
 }

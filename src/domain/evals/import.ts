@@ -22,7 +22,7 @@ export const PREVIEW_ROWS = 10;
 
 const column = z.string().min(1).max(500);
 
-/** Which field of a record becomes what of a row. */
+/** Which field of a record becomes which member of a row. */
 export const mappingSchema = z
   .strictObject({
     inputs: z.record(z.string(), column).optional(),
@@ -60,7 +60,7 @@ export const runFilterSchema = z.strictObject({
 });
 export type RunSourceFilter = z.output<typeof runFilterSchema>;
 
-/** Where the records of an import come from, as it is kept. */
+/** The source of an import's records, as it is stored. */
 export type ImportSource =
   | { readonly type: FileType; readonly blob_key: string }
   | { readonly type: FileType; readonly url: string }
@@ -75,14 +75,14 @@ export interface ImportCounts {
   readonly removed: number;
 }
 
-/** What is wrong with a record, or (line null) with the whole. */
+/** What is wrong with a record, or (line null) with the whole file. */
 export interface ImportIssue {
   readonly line: number | null;
   readonly code: string;
   readonly message: string;
 }
 
-/** What the workflow of an import is started with. */
+/** The input of an import's workflow. */
 export interface ImportInput {
   readonly org_id: string;
   readonly import_id: string;
@@ -97,7 +97,7 @@ export type MappedRecord =
   | { readonly ok: true; readonly row: RowContent; readonly given: readonly RowPart[] }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
-/** Makes a row of a record: by the mapping, or where there is none as exports write rows. */
+/** Makes a row of a record: by the mapping or, without one, in the form in which exports write rows. */
 export function mapRecord(record: unknown, mapping: Mapping | null): MappedRecord {
   if (typeof record !== "object" || record === null || Array.isArray(record))
     return refused("not_an_object", "A record is an object of fields");

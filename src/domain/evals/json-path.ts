@@ -6,7 +6,7 @@ type Step = string | number;
 /** `.name`, `["name"]` or `[0]`; a negative index counts from the end. */
 const STEP = /\.([A-Za-z_$][\w$-]*)|\[(-?\d{1,9})\]|\["((?:[^"\\]|\\.)*)"\]|\['([^'\\]*)'\]/y;
 
-/** The steps of a JSON path that names one place, as `$.items[0].name`; null where it is none. */
+/** The steps of a JSON path that names one place, as `$.items[0].name`; null if it does not. */
 export function parseJsonPath(path: string): readonly Step[] | null {
   if (!path.startsWith("$")) return null;
   const steps: Step[] = [];
@@ -28,7 +28,7 @@ export function parseJsonPath(path: string): readonly Step[] | null {
   return steps;
 }
 
-/** What is in that place; undefined where there is nothing. */
+/** The value in that place; undefined if there is none. */
 export function valueAt(value: Json, steps: readonly Step[]): Json | undefined {
   let at: Json | undefined = value;
   for (const step of steps) {

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { Json, JsonObject } from "../json.ts";
 import { RUN_TYPES, TERMINAL_STATES } from "../runs/run.ts";
 
-/** What an installation allows of monitors. */
+/** An installation's limits for monitors. */
 export interface MonitorLimits {
   /** Of an organisation. */
   readonly max_monitors: number;
@@ -39,7 +39,7 @@ export type MonitorStatus = (typeof MONITOR_STATUSES)[number];
 
 /** How the runs that a monitor has seen were dealt with. */
 export interface MonitorStats {
-  /** That its filter held for. */
+  /** Runs that matched its filter. */
   readonly eligible: number;
   readonly sampled: number;
   /** Runs that every evaluator has scored or failed to score. */
@@ -59,7 +59,7 @@ export interface EndedRun {
   readonly ended_at: string;
 }
 
-/** What more is to be known of it where a filter asks for it. */
+/** Additional data of a run, for filters that ask for it. */
 export interface RunLabels {
   readonly user_id: string | null;
   readonly tags: readonly string[];
@@ -81,7 +81,7 @@ export function isEligible(monitor: RunSelection, run: EndedRun): boolean {
   return (
     monitor.org_id === run.org_id &&
     monitor.project_id === run.project_id &&
-    // Not what happened before there was the monitor.
+    // A monitor ignores events from before its creation.
     monitor.created_at <= run.ended_at &&
     (flow_versions === null || flow_versions.includes(run.flow_version)) &&
     (filter.states as readonly string[]).includes(run.state) &&
@@ -122,7 +122,7 @@ export function isSampled(runId: string, rate: number): boolean {
   return hash / 2 ** HASH_BITS < rate;
 }
 
-/** What the workflow that watches for a monitor is started with. */
+/** The input of a monitor's workflow. */
 export interface WatchInput {
   readonly org_id: string;
   readonly monitor_id: string;

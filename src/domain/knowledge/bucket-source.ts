@@ -7,18 +7,18 @@ export interface BucketSource {
 
 const PLACE = /^([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/s;
 
-/** Reads "bucket/prefix"; null where it is none. */
+/** Reads "bucket/prefix"; null if it is not in this form. */
 export function readBucketSource(text: string): BucketSource | null {
   const [, bucket, prefix = ""] = PLACE.exec(text) ?? [];
   return bucket === undefined ? null : { bucket, prefix };
 }
 
-/** The address of an object, as resources of it have it. */
+/** The address of an object, as resources store it. */
 export function objectAddress(bucket: string, key: string): string {
   return `s3://${bucket}/${key}`;
 }
 
-/** The name of the object that an address of a bucket is of. */
+/** The name of the object at a bucket address. */
 export function keyOfAddress(bucket: string, address: string): string {
   return address.slice(objectAddress(bucket, "").length);
 }

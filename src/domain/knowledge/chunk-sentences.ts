@@ -18,7 +18,7 @@ export function* sentenceRanges(
 ): Generator<TextRange, void> {
   const starts = new Set(headings);
   let held: TextRange[] = [];
-  /** Whether all that is held has been in a range already. */
+  /** Whether all held sentences have been in a range already. */
   let isOverlap = true;
   for (const sentence of sentencesOf(text, chunk_size)) {
     const first = held[0];
@@ -31,7 +31,7 @@ export function* sentenceRanges(
         const from = last.end - chunk_overlap;
         held = isSection ? [] : held.filter(({ start }) => start >= from && start > first.start);
         isOverlap = true;
-        // What is repeated must not cross a heading.
+        // The overlap must not cross a heading.
         const section = held.findLastIndex(({ start }) => starts.has(start));
         if (section > 0) held = held.slice(section);
       }

@@ -13,10 +13,10 @@ interface Place {
   readonly char_end: number;
 }
 
-/** What is to be cut into chunks. */
+/** The text to be cut into chunks. */
 export interface ChunkedText {
   readonly text: string;
-  /** In the order of the text; null where there are none. */
+  /** In the order of the text; null if there are none. */
   readonly pages: readonly (Place & { readonly page: number })[] | null;
   readonly headings: readonly (Place & { readonly level: number })[];
 }
@@ -63,7 +63,7 @@ export function* chunkText(source: ChunkedText, params: IndexingParams["chunker_
   }
 }
 
-/** What is embedded and ranked of a chunk: its headings, then its text. */
+/** The text that is embedded and ranked for a chunk: its headings, then its text. */
 export function embeddedText(chunk: { readonly context: string; readonly text: string } | undefined): string {
   if (chunk === undefined) return "";
   return chunk.context === "" ? chunk.text : `${chunk.context}\n\n${chunk.text}`;

@@ -8,7 +8,7 @@ const FIELDS = [
   { name: "day of the week", min: 0, max: 7, names: DAYS },
 ] as const;
 
-/** What is wrong with a cron expression of five fields, in UTC, for people; null where nothing is. */
+/** What is wrong with a cron expression of five fields, in UTC, for people; null if it is valid. */
 export function cronProblem(text: string): string | null {
   const fields = text.trim().split(/\s+/);
   if (fields.length !== FIELDS.length) {

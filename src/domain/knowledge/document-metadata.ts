@@ -4,7 +4,7 @@ import type { Metadata, MetadataSchema, MetadataType, MetadataValue } from "./me
 const MAX_STRING = 1000;
 const MAX_LIST = 100;
 
-/** What the documents of every knowledge base say of themselves, where they do. */
+/** Metadata that documents of every knowledge base may have. */
 const DOCUMENT_FIELDS: MetadataSchema["properties"] = {
   title: { type: "string", description: "The document's or page's title", order: 0 },
   author: { type: "string", description: "Who wrote it", order: 1 },
@@ -21,8 +21,8 @@ export function dataloaderFields(declared: MetadataSchema): MetadataSchema {
 }
 
 /**
- * What a document says of itself, by the fields of its knowledge base. Names of properties are in lower case. What a field cannot
- * hold is left out: nobody can mend somebody else's document.
+ * A document's own metadata, by the fields of its knowledge base. Names of properties are in lower case. Values that
+ * a field cannot hold are left out: nobody here can correct someone else's document.
  */
 export function readDocumentMetadata(declared: MetadataSchema, properties: Readonly<Record<string, string>>): Metadata {
   const metadata: Record<string, MetadataValue> = {};

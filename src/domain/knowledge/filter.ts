@@ -6,7 +6,7 @@ export const FILTER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "ni
 export type FilterOperator = (typeof FILTER_OPERATORS)[number];
 
 const ORDERED = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "exists"] as const;
-/** What may be asked of a field of each type. `contains`: a part of a string, or an element of a list. */
+/** The operators for a field of each type. `contains`: a part of a string, or an element of a list. */
 const OPERATORS_OF: Readonly<Record<MetadataType, readonly FilterOperator[]>> = {
   string: [...ORDERED, "contains"],
   number: ORDERED,
@@ -19,7 +19,7 @@ const MAX_DEPTH = 10;
 const MAX_CONDITIONS = 200;
 const MAX_VALUES = 1000;
 
-/** Where a field's values are kept. */
+/** Where a field's values are stored. */
 export type FilterSource = "user" | "dataloader" | "builtin";
 
 /** One comparison, its field known and its value of the field's type. `ne` and `nin` also match where there is no value. */

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { JsonObject } from "../json.ts";
 import type { NewEvent } from "../webhooks/events.ts";
 
-/** What the workflow that indexes a resource is started with. */
+/** The input of the workflow that indexes a resource. */
 export interface ResourceInput {
   readonly org_id: string;
   readonly knowledge_base_id: string;
@@ -11,7 +11,7 @@ export interface ResourceInput {
   readonly revision: number;
 }
 
-/** Whether there is a next step: not where the resource is gone, has been replaced, or could not be read. */
+/** Whether there is a next step: not if the resource is gone, has been replaced, or could not be read. */
 export type IngestStep = "done" | "stop";
 
 export const DUPLICATE_RULES = ["skip", "replace", "error"] as const;
@@ -36,7 +36,7 @@ export function resourceEvent(
   return { event_id, org_id, type: `knowledge_base.resource.${type}`, data };
 }
 
-/** A UUIDv7 with the time of another and, instead of chance, what `name` says. */
+/** A UUIDv7 with the time of another one; a digest of `name` replaces the random part. */
 export function derivedId(id: string, name: string): string {
   const digits = createHash("sha256").update(`${id} ${name}`).digest("hex");
   const variant = ((Number.parseInt(digits[3] ?? "0", 16) & 3) | 8).toString(16);

@@ -33,9 +33,9 @@ export const CONFIGURATION_OF_LANGUAGE = {
   ydd: "yiddish",
 } as const;
 
-/** Where a text is in none of these languages. */
+/** The configuration for a text in none of these languages. */
 export const NO_LANGUAGE = "simple";
-/** Where a text is too short to tell. */
+/** The configuration for a text too short to tell. */
 export const DEFAULT_LANGUAGE = "english";
 
 export type TextConfiguration =

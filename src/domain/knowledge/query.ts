@@ -12,7 +12,7 @@ const MAX_NEIGHBORS = 10;
 
 const queryText = z.string().min(1).max(MAX_QUERY).regex(/\S/u, "a query must have more than blanks");
 
-/** What a knowledge base is asked, by the API and by the knowledge node. */
+/** A query to a knowledge base, by the API or by the knowledge node. */
 export const knowledgeQuerySchema = z.strictObject({
   query: z
     .union([queryText, z.array(queryText).min(1).max(MAX_QUERIES)])
@@ -91,7 +91,7 @@ export interface KnowledgeAnswer {
   readonly results: readonly KnowledgeResult[];
   /** How many resources the filter lets through; all of them without one. */
   readonly filter_report: { readonly matched_resources: number };
-  /** `keyword` where `hybrid` was asked for and there are no embeddings to search. */
+  /** `keyword` if `hybrid` was asked for and there are no embeddings to search. */
   readonly strategy_used: QueryStrategy;
   /** Milliseconds in all, and the part that embedding the query took. */
   readonly latency_ms: number;

@@ -8,7 +8,7 @@ export interface SearchTerms {
   readonly phrases: readonly string[];
   /** Words and phrases that a chunk must not have. */
   readonly excluded: ReadonlyArray<{ readonly text: string; readonly prefix: boolean }>;
-  /** The query without its operators and without what it excludes: what is embedded. */
+  /** The query without its operators and excluded words: this text is embedded. */
   readonly plain: string;
 }
 
@@ -40,7 +40,7 @@ export function parseSearch(query: string): SearchTerms {
         excluded.push({ text, prefix: false });
         continue;
       }
-      // A single word in quotation marks is a word somebody mentions: to insist on it loses what is looked for.
+      // A single word in quotation marks is only mentioned; requiring it would lose good results.
       if (/\s/u.test(text)) phrases.push(text);
       plain.push(quoted);
       for (const each of text.split(/\s+/u)) if (LETTER.test(each)) addWord(each, false);

@@ -1,6 +1,6 @@
 import type { Citation } from "./citations.ts";
 
-/** What a search yields for a model: passages with their numbers, and where each comes from. */
+/** The result of a search for a model: passages with their numbers and sources. */
 export interface FoundSources {
   readonly text: string;
   readonly citations: readonly Citation[];

@@ -11,14 +11,14 @@ export const SYNC_OUTCOMES = ["added", "updated", "deleted", "unchanged", "faile
 /** The outcome of a document in a sync; in a dry run, the expected one. */
 export type SyncOutcome = (typeof SYNC_OUTCOMES)[number];
 
-/** What a sync's workflow is started with. */
+/** The input of a sync's workflow. */
 export interface SyncInput {
   readonly org_id: string;
   readonly knowledge_base_id: string;
   readonly sync_id: string;
 }
 
-/** Whether there is more to do of a step: `stop` where the sync has ended, or is to. */
+/** Whether a step has more to do: `stop` if the sync has ended, or is to. */
 export type SyncStep = "more" | "done" | "stop";
 
 /** Why a sync, or one of its items, failed. */

@@ -9,14 +9,14 @@ export const MAX_TOOLS = 128;
 /** Names of the tools that read skills. */
 export const SKILL_TOOLS = ["load_skill", "read_skill_file"] as const;
 
-/** What an activity does for a node that calls tools: asks the model, or makes one call. */
+/** An activity's task for a node that calls tools: ask the model, or make one call. */
 export type AgentPart = AgentStepPart | ToolCallPart;
 
 export interface AgentStepPart {
   readonly kind: "step";
   /** From 1. */
   readonly step: number;
-  /** What has been said so far; null at the first step. */
+  /** The conversation so far; null at the first step. */
   readonly conversation: StoredValue | null;
   /** The results of the model's last calls, in their order. */
   readonly answers: readonly ToolAnswer[];
@@ -33,11 +33,11 @@ export interface ToolCallPart {
 
 /** A call that the model has made. */
 export interface AgentCall {
-  /** What the model calls the tool. */
+  /** The model's name for the tool. */
   readonly name: string;
   /** The kind of node that does the same work. */
   readonly type: NodeKind;
-  /** Position among the node's `tools`; null where there is no such tool. */
+  /** Position among the node's `tools`; null if there is no such tool. */
   readonly tool: number | null;
   /** The members of a tool that stands for several actions. */
   readonly action_id?: string;
@@ -50,7 +50,7 @@ export interface AgentCall {
   readonly approval: boolean;
   /** Its result in the run that this one resumes: the call is not made again. */
   readonly reused?: ReusedAnswer;
-  /** Why it is not made. */
+  /** Why the call is not made. */
   readonly refused?: { readonly code: string; readonly message: string };
 }
 
@@ -70,7 +70,7 @@ export interface ReusedAnswer extends ToolAnswer {
 export interface AgentStep {
   readonly conversation: StoredValue;
   readonly calls: readonly AgentCall[];
-  /** The node's value, where this was the last step. */
+  /** The node's value, if this was the last step. */
   readonly value?: StoredValue;
 }
 

@@ -45,10 +45,10 @@ export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 /** Which tools a model may call: any or none, at least one, none, or this one. */
 export type ToolChoice = "auto" | "required" | "none" | { readonly tool: string };
 
-/** Members of a request that are not set from outside. */
+/** Members of a request that callers cannot set. */
 export const OWN_MEMBERS: readonly string[] = ["model", "messages", "system", "stream", "stream_options", "tools", "n"];
 
-/** How a model is asked, beside what. */
+/** How to ask a model, in addition to the question. */
 export interface ChatSettings {
   readonly temperature?: number;
   readonly max_tokens?: number;
@@ -61,7 +61,7 @@ export interface ChatSettings {
   readonly extra_body?: JsonObject;
 }
 
-/** What a model is asked. */
+/** A request to a model. */
 export interface ChatRequest extends ChatSettings {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
@@ -73,7 +73,7 @@ export interface ChatRequest extends ChatSettings {
 /** Why a model stopped. */
 export type FinishReason = "stop" | "length" | "content_filter" | "tool_calls" | "error" | "other";
 
-/** Tokens of a call, as its endpoint counted them; null where it did not. */
+/** Tokens of a call, as its endpoint counted them; null if it did not. */
 export interface TokenCount {
   readonly input_tokens: number | null;
   readonly output_tokens: number | null;

@@ -6,11 +6,11 @@ export interface ModelChoice {
 
 /** All models that a node may ask. */
 export interface ModelsAsked extends ModelChoice {
-  /** Asked where the chosen one cannot answer. */
+  /** Asked if the chosen one cannot answer. */
   readonly fallback_models?: readonly string[] | undefined;
 }
 
-/** What nodes use that name nothing themselves. */
+/** The models of nodes that name none themselves. */
 export interface ModelDefaults {
   readonly organisation: { readonly default_connection_id: string | null; readonly default_model: string | null };
   readonly installation: { readonly url: string | undefined; readonly model: string | undefined };
@@ -22,7 +22,7 @@ export interface ChosenModel {
   readonly connection_id: string | null;
 }
 
-/** The model of a node; null where none is configured. */
+/** The model of a node; null if none is configured. */
 export function chooseModel(choice: ModelChoice, { organisation, installation }: ModelDefaults): ChosenModel | null {
   const connection_id = choice.connection_id ?? organisation.default_connection_id;
   if (connection_id === null && installation.url === undefined) return null;
@@ -31,6 +31,6 @@ export function chooseModel(choice: ModelChoice, { organisation, installation }:
   return model === undefined ? null : { model, connection_id };
 }
 
-/** What to do where no model is configured. */
+/** What to do if no model is configured. */
 export const MODEL_WAY_OUT =
   "Set a default connection and model with PATCH /v2/settings, name `connection_id` and `model` in the node, or set MILLRACE_MODEL_URL and MILLRACE_MODEL";

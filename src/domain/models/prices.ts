@@ -22,7 +22,7 @@ export interface TokenTotals {
   readonly cached: number;
 }
 
-/** What to do where a model has no price. */
+/** What to do if a model has no price. */
 export const PRICE_WAY_OUT =
   "Give it one in the file that MILLRACE_MODEL_PRICES_FILE names, ask another model, or leave max_cost_usd out";
 
@@ -47,7 +47,7 @@ export function costOf(prices: PriceTable, model: string, { input, output, cache
   return (fresh + output * price.output) / MILLION;
 }
 
-/** A model's very name counts more than a beginning of it: `gpt-4.1-nano` is no `gpt-4.1`. Null where it has no price. */
+/** An exact name counts more than a prefix: `gpt-4.1-nano` is not `gpt-4.1`. Null if it has no price. */
 export function priceOf({ own, listed }: PriceTable, model: string): ModelPrice | null {
   const exact = of(own, model) ?? of(listed, model);
   if (exact !== null) return exact;
@@ -57,7 +57,7 @@ export function priceOf({ own, listed }: PriceTable, model: string): ModelPrice 
   return longest === undefined ? of(listed, model.replace(DATED, "")) : of(own, longest);
 }
 
-/** What makers put behind the name of a model for a version of it. */
+/** The suffixes that makers add to a model's name for a version. */
 const DATED = /[-@](?:latest|\d{4}-\d{2}-\d{2}|\d{8})$/;
 
 const of = (prices: Prices, name: string): ModelPrice | null =>

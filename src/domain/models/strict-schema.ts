@@ -9,7 +9,7 @@ const KNOWN = words(
   "type properties required additionalProperties items enum const anyOf $ref $defs pattern format minimum maximum exclusiveMinimum " +
     "exclusiveMaximum multipleOf minItems maxItems title description",
 );
-/** What says nothing of the answer, and strict mode does not know. */
+/** Keywords that strict mode does not know and that do not affect the answer. */
 const LEFT_OUT = words("$schema $id $comment default examples deprecated");
 const FORMATS = words("date-time time date duration email hostname ipv4 ipv6 uuid");
 

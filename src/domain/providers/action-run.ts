@@ -8,7 +8,7 @@ export interface ActionError {
   /** Stable snake_case word. `outcome_unknown`: the call was made, and its outcome is unknown. */
   readonly code: string;
   readonly message: string;
-  /** The status that the service answered. */
+  /** The HTTP status of the service's answer. */
   readonly upstream_status: number | null;
   readonly retryable: boolean;
 }
@@ -19,11 +19,11 @@ export const MAX_ACTION_SECONDS = 3600;
 /** The result of an action. */
 export interface ActionAnswer {
   readonly outputs: Json;
-  /** What was sent, or would be: without secrets. */
+  /** The request that was sent, or would be: without secrets. */
   readonly rendered_request: Json;
 }
 
-/** An action that somebody wants to be carried out. */
+/** A request to carry out an action. */
 export interface ActionToExecute {
   readonly org_id: string;
   readonly provider_id: string;
@@ -39,8 +39,8 @@ export interface ActionToExecute {
 }
 
 /**
- * Carries out actions: of nodes, of models, and of action runs. Throws NodeFailure; `retryable` only where trying again can
- * do no harm. An action that must not be done twice is noted before it is called: found noted, or broken off in between, it
- * fails with `outcome_unknown`. Nothing that leaves this has a secret of the connection.
+ * Carries out actions: of nodes, of models, and of action runs. Throws NodeFailure; `retryable` only if trying again
+ * can do no harm. An action that must not be done twice is recorded before it is called. If it is found recorded, or
+ * was interrupted in between, it fails with `outcome_unknown`. No secret of the connection leaves this.
  */
 export type ExecuteAction = (wanted: ActionToExecute) => Promise<ActionAnswer>;

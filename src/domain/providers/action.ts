@@ -52,7 +52,7 @@ export interface ActionResponse {
   readonly body: Json;
 }
 
-/** Thrown where an action cannot be carried out with these inputs, or the service said no in an answer of 2xx. */
+/** Thrown if an action cannot be carried out with these inputs, or the service refused it in an answer of 2xx. */
 export class ActionRefused extends Error {
   /** "inputs": the caller's fault; "upstream": the service's word. */
   readonly by: "inputs" | "upstream";
@@ -64,7 +64,7 @@ export class ActionRefused extends Error {
   }
 }
 
-/** Thrown where a call failed, by whoever knows what the service has done of it. */
+/** Thrown if a call failed, by code that knows how much of it the service has done. */
 export class ActionFailed extends NodeFailure {
   /** "none": certainly nothing; "unknown": nobody can know; "some": the service answered what came of it. */
   readonly effect: "none" | "unknown" | "some";
@@ -97,7 +97,7 @@ export interface Action {
   readonly request?: (inputs: JsonObject, credential: Credential) => ActionRequest;
   /** What the answer yields; default its body. Throws ActionRefused. */
   readonly outputs?: (response: ActionResponse) => Json;
-  /** The tool of an MCP server that it is. */
+  /** The name of the MCP server's tool. */
   readonly tool?: { readonly name: string; readonly url: string };
 }
 
@@ -158,7 +158,7 @@ export function below(base: Json | undefined, path: string): string {
   return `${asText(base).replace(/(?<!\/)\/+$/, "")}/${path.replace(/^\/+/, "")}`;
 }
 
-/** Members of an object that are there. */
+/** The members of an object that are set. */
 export function given(members: Readonly<Record<string, Json | undefined>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as JsonObject;
 }

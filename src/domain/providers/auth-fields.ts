@@ -12,10 +12,10 @@ const text = (description: string, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-/** A member of a credential that anybody may know. */
+/** A member of a credential that is not secret. */
 export const plain = (description: string, more: JsonObject = {}): JsonObject => text(description, more);
 
-/** One that is never shown. Without control characters: it goes into a header. */
+/** A secret member. Without control characters, because it goes into a header. */
 const secret = (description: string): JsonObject =>
   text(description, { writeOnly: true, format: "password", pattern: "^[^\\x00-\\x1f\\x7f]+$" });
 
@@ -30,7 +30,7 @@ export const certificate = (description: string): JsonObject =>
 export const webAddress = (description: string, more: JsonObject = {}): JsonObject =>
   text(description, { format: "uri", pattern: "^https?://", ...more });
 
-/** The schema of a credential. What has no default and is not in `optional` has to be given. */
+/** The schema of a credential. A member without a default that is not in `optional` is required. */
 export function fieldsOf(
   properties: Readonly<Record<string, JsonObject>>,
   optional: readonly string[] = [],

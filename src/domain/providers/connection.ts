@@ -30,7 +30,7 @@ export interface KeyPlacement {
 export interface AuthScheme {
   /** JSON Schema of the credential: one flat object. Its secret members are `writeOnly`. */
   readonly fields: JsonObject;
-  /** Of an `api_key`; without it the key is used otherwise than in a header or parameter. */
+  /** For an `api_key`; without it the key is not used in a header or parameter. */
   readonly placement?: KeyPlacement;
   /** Of `api_keys`, which are sent together: where each goes, by the member that has it. */
   readonly placements?: Readonly<Record<string, KeyPlacement>>;
@@ -38,7 +38,7 @@ export interface AuthScheme {
 
 export type AuthSchemes = { readonly [Scheme in ConnectionScheme]?: AuthScheme };
 
-/** What is added to a request to authenticate it. */
+/** What authentication adds to a request. */
 export interface Authorization {
   readonly headers: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
@@ -93,7 +93,7 @@ export function withDefaults(auth: AuthScheme, credential: Credential): Credenti
   return { ...Object.fromEntries(defaults), ...credential };
 }
 
-/** A member of a credential that is a text; "" where it is none. */
+/** A text member of a credential; "" if it is not a text. */
 export function textOf(credential: Credential, name: string): string {
   const value: Json | undefined = credential[name];
   return typeof value === "string" ? value : "";

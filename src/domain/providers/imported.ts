@@ -3,11 +3,11 @@ import { operationRequest } from "./openapi/operation.ts";
 import type { OperationCall } from "./openapi/operation.ts";
 import type { Provider } from "./provider.ts";
 
-/** An action as it is stored: what is called is data. */
+/** An action as it is stored: the call is data. */
 export type ImportedAction = Omit<Action, "request" | "outputs" | "tool"> &
   ({ readonly operation: OperationCall } | { readonly tool: NonNullable<Action["tool"]> });
 
-/** What an import makes of a document or a server. */
+/** The result of importing a document or a server. */
 export interface ImportedProvider {
   readonly provider: Omit<Provider, "provider_id" | "actions" | "triggers" | "check">;
   readonly actions: readonly ImportedAction[];
@@ -23,14 +23,14 @@ export const MAX_ACTIONS = 2000;
 export const MAX_INPUT_CHARS = 16 * 1024;
 export const MAX_OUTPUT_CHARS = 4 * 1024;
 
-/** An imported action as everything else uses it. */
+/** An imported action as the rest of the service uses it. */
 export function asAction(imported: ImportedAction): Action {
   if ("tool" in imported) return imported;
   const { operation, ...action } = imported;
   return { ...action, request: (inputs, credential) => operationRequest(operation, inputs, credential) };
 }
 
-/** The id of an action by the name it is wanted under, which no other has taken. */
+/** An unused id for an action, made from the name that is wanted. */
 export function actionId(wanted: string, taken: Set<string>): string {
   const base =
     wanted

@@ -10,10 +10,13 @@ const INVISIBLE = /(?![\u0600-\u0605\u06DD\u070F\u08E2\t\n\r])[\p{Cf}\p{Cc}\p{De
 /** The picture that an emoji is shown as. */
 const AS_EMOJI = "\uFE0F";
 const MAX_SHOWN = 8;
-/** Members of a schema that only say something. */
+/** Members of a schema that only describe. */
 const WORDS: ReadonlySet<string> = new Set(["title", "description", "$comment", "examples", "example", "default"]);
 
-/** The provider without invisible characters in what models and people read of it. What was removed is said to people. */
+/**
+ * The provider without invisible characters in the texts that models and people read. Reports to people what was
+ * removed.
+ */
 export function visible({ provider, actions }: ImportedProvider): ImportedProvider {
   return {
     provider: { ...provider, name: plain(provider.name), description: plain(provider.description) },

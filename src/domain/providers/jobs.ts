@@ -2,7 +2,7 @@ import type { AuditedRequest } from "../audit/audit.ts";
 import type { ProblemCode } from "../errors.ts";
 import type { JsonObject } from "../json.ts";
 
-/** What the workflow that checks a connection is started with. */
+/** The input of the workflow that checks a connection. */
 export interface CheckInput {
   readonly org_id: string;
   readonly connection_id: string;
@@ -10,7 +10,7 @@ export interface CheckInput {
   readonly queue: string;
 }
 
-/** What the workflow of a run of an action is started with. */
+/** The input of the workflow of an action run. */
 export interface ActionRunInput {
   readonly org_id: string;
   readonly action_run_id: string;
@@ -28,20 +28,20 @@ export interface ImportOptions {
   readonly dry_run: boolean;
   /** Actions that published flows use may go. */
   readonly force: boolean;
-  /** An admin has said that changed and new tools of a server are to be used. */
+  /** An admin has approved changed and new tools of a server. */
   readonly accept_changes: boolean;
   /** An admin has said whether what a server says of its tools' effects is believed; null: as before, which is not at first. */
   readonly trust_annotations: boolean | null;
 }
 
-/** What the workflow that imports the tools of an MCP server is started with. */
+/** The input of the workflow that imports the tools of an MCP server. */
 export interface ToolsImportInput extends ImportOptions {
   readonly org_id: string;
   /** In place of the server's own. */
   readonly name: string | null;
   readonly url: string;
   readonly connection_id: string | null;
-  /** The connection was made for this import: it goes where the import fails. */
+  /** The connection was made for this import and is removed if the import fails. */
   readonly new_connection: boolean;
   /** Absent of an api of before, which writes to the audit log itself. */
   readonly audited?: AuditedRequest;
@@ -54,7 +54,7 @@ export interface ImportPreview {
   readonly added: string[];
   readonly changed: string[];
   readonly removed: string[];
-  /** The published flows that use what changes or goes. */
+  /** The published flows that use actions that change or go. */
   readonly used_by: Array<{
     readonly project_id: string;
     readonly name: string;

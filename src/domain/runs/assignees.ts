@@ -11,7 +11,7 @@ export interface Assignees {
   readonly roles: readonly AssigneeRole[];
 }
 
-/** A user as far as it decides who may answer. */
+/** The facts about a user that decide who may answer. */
 export interface Person {
   readonly user_id: string;
   readonly email: string;

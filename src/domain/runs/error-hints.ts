@@ -58,7 +58,7 @@ const HINTS: Readonly<Record<string, string>> = {
   workflow_lost: "Temporal has lost the run: go on from where it was.",
 };
 
-/** What helps against a refusal by its status: only some of them are the caller's to mend. */
+/** How to fix a refusal, by its status: the caller can fix only some of them. */
 function hintOfStatus(status: number): string {
   switch (status) {
     case 400:
@@ -87,7 +87,10 @@ function hintOfStatus(status: number): string {
     : "The server did not answer with what the node expects: look at the address.";
 }
 
-/** What helps against an error; null where its message says all. `status` is what the other side answered, where it did. */
+/**
+ * How to fix an error; null if its message says enough. `status` is that of the other side's answer, if there was
+ * one.
+ */
 export function hintOf(code: string, status?: number): string | null {
   if (code === "http_status" && status !== undefined) return hintOfStatus(status);
   return Object.hasOwn(HINTS, code) ? (HINTS[code] ?? null) : null;

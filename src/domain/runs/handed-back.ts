@@ -1,4 +1,4 @@
-/** What local work answers that a process has not done, since the organisation has its share of it. */
+/** The answer of local work that a process has not done, because the organisation already has its share of it. */
 export interface HandedBack {
   /** When to ask again (ms): about then there will be a place. */
   readonly handed_back_ms: number;

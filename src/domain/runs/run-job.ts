@@ -26,13 +26,13 @@ export interface RunJobFilter {
   readonly created_before?: string | undefined;
 }
 
-/** What the workflow of a job is started with; everything else is in its row. */
+/** The input of a job's workflow; everything else is in its row. */
 export interface RunJobInput {
   readonly org_id: string;
   readonly job_id: string;
 }
 
-/** What comes after a step: another one at once, another one when there may be a place for more runs, or nothing. */
+/** What follows a step: another one at once, another one when there may be a place for more runs, or nothing. */
 export type RunJobStep = "more" | "wait" | "end";
 
 export interface RunJobCounts {
@@ -41,7 +41,7 @@ export interface RunJobCounts {
   readonly failed: number;
 }
 
-/** Why something could not be done with a run; without a run, why the job itself has failed. */
+/** Why an action failed for a run; without a run, why the job itself has failed. */
 export interface RunJobError {
   readonly run_id: string | null;
   readonly code: string;

@@ -27,9 +27,9 @@ export interface NodeReport {
   readonly error?: RunError;
   readonly started_at: string | null;
   readonly finished_at: string | null;
-  /** When the attempt ended, of a node that is tried again (RFC 3339). */
+  /** When the attempt ended, if the node is tried again (RFC 3339). */
   readonly failed_at?: string;
-  /** When the next attempt begins, of a node whose attempt has failed (RFC 3339). */
+  /** When the next attempt of a failed node begins (RFC 3339). */
   readonly next_attempt_at?: string;
   /** Whether it was taken over from the run that this one resumes. */
   readonly reused?: boolean;
@@ -103,7 +103,7 @@ export interface ExecuteInput extends NodeAddress {
   readonly scope: StoredScope;
   /** Reports of nodes that settled since the last write; persisted together with this node's own. */
   readonly flush: readonly NodeReport[];
-  /** Of a node that calls tools: what is to be done of it. `path` is that of this part. */
+  /** For a node that calls tools: its next task. `path` is that of this part. */
   readonly part?: AgentPart;
 }
 
@@ -152,7 +152,7 @@ export interface CreateChildRunInput extends NodeAddress {
   /** Reports since the last write, of the node's own start too: written before the child is there. */
   readonly flush: readonly NodeReport[];
   readonly inputs: StoredValue;
-  /** The flow, where it is a tool of the node; otherwise the node itself says which. */
+  /** The flow, if it is a tool of the node; otherwise the node itself names it. */
   readonly called?: { readonly project_id: string; readonly version: number };
   /** The run that this one resumes. */
   readonly earlier_run?: string;
@@ -161,7 +161,7 @@ export interface CreateChildRunInput extends NodeAddress {
   readonly depth: number;
 }
 
-/** What the workflow of a sub-flow's run starts with. */
+/** The input of the workflow of a sub-flow's run. */
 export interface ChildRunStart extends Omit<RunInput, "plan"> {
   /** How the run ended before the workflow of its parent was lost. It is not executed again. */
   readonly ended?: Pick<RunOutcome, "state" | "outputs" | "error">;

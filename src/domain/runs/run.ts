@@ -35,7 +35,7 @@ export function isTerminal(state: RunState): state is TerminalState {
   return (TERMINAL_STATES as readonly RunState[]).includes(state);
 }
 
-/** Whether a run is terminal or paused: synchronous callers wait until it is. */
+/** Whether a run is terminal or paused: synchronous callers wait for this. */
 export function isSettled(state: RunState): boolean {
   return isTerminal(state) || state === "PAUSED";
 }
@@ -57,13 +57,13 @@ export interface RunError {
   readonly code: string;
   readonly message: string;
   readonly node_id: string | null;
-  /** Path of the node: "map-0[2]/guard-0"; null where no node is to blame. */
+  /** Path of the node, such as "map-0[2]/guard-0"; null if no node is to blame. */
   readonly path: string | null;
   readonly attempt: number;
   readonly retryable: boolean;
   /** An upstream service is to blame: a sync caller sees 502. */
   readonly upstream?: boolean;
-  /** What it answered, where that was a status of HTTP: what helps depends on it. */
+  /** The upstream's HTTP status, if it answered: the hint depends on it. */
   readonly upstream_status?: number;
 }
 
@@ -185,7 +185,7 @@ export interface Restart {
   readonly began: Readonly<Record<string, string>>;
 }
 
-/** What the workflow of a run is started with; kept in the run's row as well. */
+/** The input of a run's workflow; also kept in the run's row. */
 export interface RunInput {
   readonly org_id: string;
   readonly run_id: string;
@@ -217,7 +217,7 @@ export interface RunWorkflowInput extends Omit<RunInput, "plan"> {
    * in between. Not set for a sub-flow's run.
    */
   readonly start_by?: string;
-  /** Nobody answers its pauses: it is cancelled, with the reason `run_paused`, where it would wait for one. */
+  /** Nobody answers its pauses: instead of waiting for one, it is cancelled with the reason `run_paused`. */
   readonly unattended?: boolean;
   /** For a sub-flow's run: the run that waits for it. */
   readonly parent?: ParentRun;

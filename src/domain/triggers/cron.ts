@@ -20,7 +20,7 @@ const FIELDS: readonly Field[] = [
 ];
 const SHORTHANDS = ["@yearly", "@monthly", "@weekly", "@daily", "@hourly"];
 
-/** What is wrong with a cron expression, for people; null where nothing is. */
+/** What is wrong with a cron expression, for people; null if it is valid. */
 export function cronFault(text: string): string | null {
   if (SHORTHANDS.includes(text)) return null;
   const parts = text.trim().split(/\s+/);
@@ -55,7 +55,10 @@ function isIn(part: string, second: number): boolean {
   return second >= Number(from) && second <= Number(to) && (second - Number(from)) % Number(step) === 0;
 }
 
-/** What of a cron expression may be meant otherwise: that it is never due, or a part that other systems read otherwise. Null for nothing. */
+/**
+ * What may be a mistake in a cron expression: that it is never due, or a part that other systems read differently.
+ * Null for nothing.
+ */
 export function cronWarning(text: string): string | null {
   const parts = text.trim().split(/\s+/);
   const [day = "*", month = "*", weekday = "*"] = parts.slice(parts.length - 3);

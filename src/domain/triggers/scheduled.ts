@@ -1,2 +1,2 @@
-/** In place of a scheduled run: as many runs are under way as may be. */
+/** Replaces a scheduled run if the limit of runs under way is reached. */
 export const NO_PLACE = "no place";

@@ -11,7 +11,7 @@ export type TriggerKind = (typeof TRIGGER_KINDS)[number];
 /** Most runs that may start each other one after the other by `run_event` triggers. */
 export const MAX_TRIGGER_DEPTH = 8;
 
-/** What is done when a schedule is due while a run of it is under way. */
+/** What to do when a schedule is due while a run of it is under way. */
 const OVERLAPS = ["skip", "buffer_one", "buffer_all", "allow_all"] as const;
 export const VERIFICATIONS = ["none", "standard_webhooks", "github", "stripe"] as const;
 const HANDSHAKES = ["slack", "meta", "microsoft_graph"] as const;
@@ -246,7 +246,7 @@ export function findTriggerType(providerId: string, triggerId: string): TriggerT
   return TRIGGER_TYPES.find((type) => type.provider_id === providerId && type.trigger_id === triggerId);
 }
 
-/** What the workflow that a schedule starts is given. */
+/** The input of the workflow that a schedule starts. */
 export interface ScheduledInput {
   readonly org_id: string;
   readonly id: string;

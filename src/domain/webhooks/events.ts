@@ -77,7 +77,7 @@ export function typesOfPattern(pattern: string): EventType[] {
   return EVENT_TYPES.filter((type) => type.startsWith(prefix));
 }
 
-/** What decides whether a subscription gets an event. */
+/** The conditions under which a subscription gets an event. */
 export interface EventSelection {
   readonly events: readonly string[];
   /** Null: of every project, and events of none. */
@@ -91,7 +91,7 @@ export function selects(selection: EventSelection, event: Pick<DomainEvent, "typ
   return project_ids === null || (event.project_id !== null && project_ids.includes(event.project_id));
 }
 
-/** Builds what is sent for an event: always the same for the same event. `baseUrl` makes references absolute. */
+/** Builds the payload of an event: always the same for the same event. `baseUrl` makes references absolute. */
 export function eventEnvelope(event: DomainEvent, baseUrl = ""): EventEnvelope {
   return {
     id: publicEventId(event.event_id),
@@ -125,7 +125,7 @@ function bytes(value: Json): number {
   return new TextEncoder().encode(JSON.stringify(value)).byteLength;
 }
 
-/** Where the subject of an event can be read whole. */
+/** The address where the subject of an event can be read whole. */
 function pathOf(type: string, data: JsonObject): string | null {
   const id = (name: string): string | null => {
     const value = data[name];

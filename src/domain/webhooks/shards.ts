@@ -1,4 +1,4 @@
-/** What the workflow of a shard of deliveries is started with. */
+/** The input of the workflow of a shard of deliveries. */
 export interface ShardInput {
   /** From 0. */
   readonly shard: number;
@@ -6,12 +6,12 @@ export interface ShardInput {
   readonly activity_queue: string;
 }
 
-/** How a worker's time with a shard ended: `retired` when the configuration has no such shard any more. */
+/** How a worker's time with a shard ended: `retired` if the configuration no longer has such a shard. */
 export interface ShardOutcome {
   readonly retired: boolean;
 }
 
-/** Which of `count` shards sees to the deliveries of a subscription: by the last byte of its id. */
+/** Which of `count` shards handles the deliveries of a subscription: by the last byte of its id. */
 export function shardOf(subscriptionId: string, count: number): number {
   return Number.parseInt(subscriptionId.slice(-2), 16) % count;
 }

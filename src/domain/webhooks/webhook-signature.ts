@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
 const PREFIX = "whsec_";
 const SECRET_BYTES = 32;
-/** What Standard Webhooks asks for. */
+/** Limits of Standard Webhooks. */
 const MIN_SECRET_BYTES = 24;
 const MAX_SECRET_BYTES = 64;
 /** The base64 of 32 bytes. */

@@ -54,14 +54,14 @@ export const DEFAULT_WEBHOOK_SCHEDULE_MS: readonly number[] = [
   24 * HOUR,
 ];
 
-/** An attempt is put off by up to this share of its delay, so that what failed together does not come back together. */
+/** Each delay grows by up to this share, so that deliveries that failed together do not come back together. */
 const JITTER = 0.2;
 /** Other deliveries wait for at most this long because one was answered with Retry-After. */
 const MAX_HOLD_MS = HOUR;
 
 /**
- * Decides what comes after attempt `tries` (from 1) of a round. `schedule` has a delay (ms) for each attempt, counted from
- * the failure before it; `random` gives a number from 0 to 1.
+ * Decides what happens after attempt `tries` (from 1) of a round. `schedule` has a delay (ms) for each attempt,
+ * counted from the failure before it; `random` gives a number from 0 to 1.
  */
 export function verdictOf(
   result: AttemptResult,

@@ -46,7 +46,7 @@ export interface SampleCitation {
   readonly resource_path: string;
 }
 
-/** What is scored: a run, and what was expected of it. */
+/** The sample to score: a run, and what was expected of it. */
 export interface EvalSample {
   readonly run_id: string | null;
   readonly state: RunState;
@@ -77,11 +77,11 @@ export interface Finding {
   readonly value: number | boolean | string;
   readonly label?: string;
   readonly reasoning?: string;
-  /** Where the evaluator itself knows; else it follows from value, direction and threshold. */
+  /** Set if the evaluator itself knows; else it follows from value, direction and threshold. */
   readonly passed?: boolean;
 }
 
-/** Thrown where a sample cannot be scored: an error, never a low score. */
+/** Thrown if a sample cannot be scored: an error, never a low score. */
 export class EvaluatorError extends Error {
   readonly code: string;
 
@@ -177,7 +177,7 @@ export function textOf(value: Json): string {
   return JSON.stringify(value);
 }
 
-/** A value; of a text that is JSON, that. */
+/** A value; a text that is JSON is parsed. */
 export function jsonOf(value: Json): Json {
   if (typeof value !== "string") return value;
   try {
