@@ -156,7 +156,7 @@ async function allKeys(database: Database, orgId: string): Promise<ApiKey[]> {
   }
 }
 
-/** Throws a CommandFailure: what Commander says would show the password. */
+/** Throws a CommandFailure, because Commander's message would show the password. */
 function readPassword(text: string): string {
   if (userPassword.safeParse(text).success) return text;
   throw new CommandFailure(
@@ -165,7 +165,7 @@ function readPassword(text: string): string {
   );
 }
 
-/** Throws a CommandFailure where the setting is unusable. */
+/** Throws a CommandFailure if the setting is unusable. */
 function usualExpiry(kind: ApiKeyKind): string | null {
   const days = secretKeyDays.safeParse(process.env["MILLRACE_SECRET_KEY_DAYS"] || undefined);
   if (!days.success) throw new CommandFailure("MILLRACE_SECRET_KEY_DAYS is not usable: give a number of days.", 2);

@@ -100,7 +100,7 @@ export async function revokeKey(database: Database, orgId: string, keyId: string
   });
 }
 
-/** Records what somebody does who has access to the installation itself. */
+/** Records the actions of a person who has access to the installation itself. */
 export async function recordCommand(db: Db, orgId: string, command: string, change: AuditedChange): Promise<void> {
   const nowhere = { actor_id: null, session_id: null, address: null, user_agent: null, request_id: null };
   await recordAudit(db, { ...nowhere, org_id: orgId, actor_type: "cli" }, command, change);

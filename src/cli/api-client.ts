@@ -64,7 +64,7 @@ export function apiClient(target: ApiTarget): ApiClient {
     body: JSON.stringify(body),
     headers: { "content-type": "application/json" },
   });
-  /** Of anything else that speaks HTTP there, the page would be taken for what the API answers. */
+  /** If another server listens there, its page would otherwise be taken for the API's answer. */
   const json = async <T>(response: Response): Promise<T> => {
     const body = await bodyOf(response);
     if (typeof body !== "string") return body as T;
@@ -129,7 +129,7 @@ async function bodyOf(response: Response): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch {
-    // Something between has cut or replaced it: a text, as it stands.
+    // A proxy has cut or replaced it: return the text as it is.
     return text;
   }
 }

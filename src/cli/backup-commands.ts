@@ -76,7 +76,7 @@ async function check(files: BackupFiles, place: string, { json }: DatabaseOption
 
 async function restore(files: BackupFiles, config: BackupConfig, options: DatabaseOptions): Promise<void> {
   const url = databaseUrlOf(options);
-  // What is wrong with it is said first, and not hours later.
+  // Checks this first, so that the error does not appear hours later.
   loadSealingConfig();
   const blobs = await openBlobStore(config);
   try {

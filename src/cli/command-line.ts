@@ -20,11 +20,11 @@ import { addTriggerCommands } from "./trigger-commands.ts";
 import { addWebhookCommands } from "./webhook-commands.ts";
 import { VERSION } from "../version.ts";
 
-/** Runs one command line. Answers its exit code: 0; 1, it did not work; 2, it was asked wrongly. */
+/** Runs one command line. Returns its exit code: 0; 1, it failed; 2, wrong usage. */
 export async function runCommandLine(args: readonly string[]): Promise<number> {
   const program = new Command("millrace")
     .description("Millrace turns deployed flows into durable production APIs.")
-    // `run --version 2` is the version of a flow: what stands behind a command is the command's.
+    // In `run --version 2` the option is the flow's version: options after a command belong to the command.
     .enablePositionalOptions()
     .version(VERSION, "-V, --version", "print the version of Millrace")
     .exitOverride()
@@ -55,7 +55,7 @@ export async function runCommandLine(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Tells what went wrong. Answers the exit code. */
+/** Reports an error. Returns the exit code. */
 function report(error: unknown): number {
   // Commander has printed the error; it also "fails" after printing help or the version.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;

@@ -82,7 +82,7 @@ function requireBuild(text: string): string {
   throw new CommandFailure(`${text} is not the id of a build.`, 2);
 }
 
-/** Temporal also takes a build whose workers are gone, and runs on it would stand still. */
+/** Temporal also accepts a build without workers, and runs on it would not progress. */
 async function requirePolled(deployment: Parameters<Work>[0], build: string): Promise<void> {
   const status = await deployment.status();
   const unpolled = status?.builds.find(({ build_id }) => build_id === build)?.unpolled;
@@ -95,7 +95,7 @@ async function withDeployment(work: Work): Promise<void> {
   const config = loadConfig();
   const name = config.MILLRACE_DEPLOYMENT;
   if (name === undefined) throw new CommandFailure("Set MILLRACE_DEPLOYMENT and MILLRACE_BUILD_ID.", 2);
-  // Only here: Temporal's client takes as long to load as all the other commands together.
+  // Imported only here: Temporal's client takes as long to load as all the other commands together.
   const service = await import("../services/system/deployment.ts");
   try {
     await service.withDeployment(config, name, work);

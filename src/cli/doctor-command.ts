@@ -23,7 +23,7 @@ export function addDoctorCommand(program: Command): void {
     .option("--json", "print JSON")
     .action(async ({ json, explain }: { readonly json?: boolean; readonly explain?: string }) => {
       if (explain !== undefined) return showExplanation(explain, json);
-      // Only here: what it looks at takes as long to load as all the other commands together.
+      // Imported only here: its dependencies take as long to load as all the other commands together.
       const { examine } = await import("../services/system/doctor.ts");
       const { config, from, problems } = configuration();
       const findings = [...problems, ...(config ? await examine(config, join(PACKAGE_ROOT, "migrations")) : [])];

@@ -87,7 +87,7 @@ async function report(api: ApiClient, first: Erasure, { json, wait }: Options): 
   show(json, last, () => describe(last, again));
 }
 
-/** Waits until it is done; says on a terminal how far it is. */
+/** Waits until it is done, and shows the progress on a terminal. */
 async function follow(api: ApiClient, first: Erasure): Promise<Erasure> {
   const progress = createProgress();
   let erasure = first;

@@ -42,7 +42,7 @@ export function addEvalCommands(program: Command): void {
       if (options.junit !== undefined) await writeFile(options.junit, await junitOf(api, experiment, status));
       show(options.json, { ...experiment, status }, () => linesOf(experiment, status));
       const isGood = experiment.state === "COMPLETED" && (experiment.verdict ?? "passed") === "passed";
-      // What is wrong has been shown.
+      // The error has been shown already.
       if (!isGood) throw new CommandFailure("");
     });
 }

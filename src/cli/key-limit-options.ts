@@ -6,7 +6,7 @@ import { unknownProjects } from "../services/projects/projects.ts";
 import type { Database } from "../stores/db.ts";
 import { CommandFailure } from "./failure.ts";
 
-/** What `keys create` takes beside kind, name and expiry. */
+/** Options of `keys create` beside kind, name and expiry. */
 export interface LimitOptions {
   readonly scopes?: readonly string[];
   readonly readOnly?: true;

@@ -8,7 +8,7 @@ type Options = ApiOptions & { readonly json?: boolean };
 
 const MOST = 200;
 
-/** The newest items of a list, or of what a filter leaves of it; where there are more, it says so beside them. */
+/** The newest items of a list, filtered if there is a filter; a note says if there are more. */
 export async function newest<Item>(
   api: Pick<ApiClient, "get">,
   path: string,

@@ -1,4 +1,4 @@
-/** A line on standard error that says how far something is; only where somebody sees it. */
+/** A progress line on standard error, shown only on a terminal. */
 export function createProgress(): { show(text: string): void; end(): void } {
   const { stderr } = process;
   let shown = "";

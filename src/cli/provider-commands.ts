@@ -168,7 +168,7 @@ export function addProviderCommands(program: Command): void {
     });
 }
 
-/** What is to be imported. */
+/** The source to import. */
 function sourceOf(source: string | undefined, { mcp, credential, scheme, connection }: ImportOptions): JsonObject {
   if ((source === undefined) === (mcp === undefined))
     throw new CommandFailure("Give either an OpenAPI document or --mcp <address>.", 2);
@@ -201,7 +201,7 @@ function parseJson(text: string, from: string): JsonObject {
   try {
     return JSON.parse(text) as JsonObject;
   } catch {
-    // Without what it says: that may be a credential.
+    // Without the text itself, which may be a credential.
     throw new CommandFailure(`${from} is not JSON.`, 2);
   }
 }

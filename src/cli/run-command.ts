@@ -32,7 +32,7 @@ export function addRunCommand(program: Command): void {
     .option("--org <org_id>", "organisation of the upload (MILLRACE_ORG_ID, else .millrace/dev.json)")
     .option("--version <n>", "version of the flow; -1 is the published one", readVersion, -1)
     .action(async (name: string, options: Options) => {
-      // All inputs first: a run that lacks one is not started.
+      // Reads all inputs first, so that a run without one of them is not started.
       const inputs = await inputsOf(options.input);
       const files = await Promise.all(
         options.file.map(async ([node, path]) => [node, await openUploadFile(path)] as const),

@@ -27,7 +27,7 @@ export function addSecretsCommands(program: Command): void {
   );
 }
 
-/** The keys as they are configured: one made here would open nothing. */
+/** The keys as they are configured; a newly made key would open nothing. */
 async function requireMasterKeys(): Promise<Buffer[]> {
   const { MILLRACE_MASTER_KEY, MILLRACE_BLOB_URL } = loadSealingConfig();
   const keys = await existingMasterKeys(MILLRACE_MASTER_KEY, directoryOf(MILLRACE_BLOB_URL));

@@ -124,7 +124,10 @@ async function startAll(directory: string, lock: StateLock, stopper: Stopper): P
   return complete;
 }
 
-/** Where the console is; in a terminal with what signs in once. Not in a file that the output may be sent to. */
+/**
+ * The console's address; on a terminal it includes a link that signs in once. A file with the output must not contain
+ * the link.
+ */
 async function consoleAddress({ url, database_url, admin_email, org_id }: DevState): Promise<string> {
   if (!process.stdout.isTTY) return `${url}/console`;
   const secret = await withDatabase(database_url, async (database) => {

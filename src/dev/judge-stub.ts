@@ -31,7 +31,7 @@ function answerBy(system: string, share: number): { readonly score: number } | {
   }
   const from = system.lastIndexOf('"label": one of ');
   const labels = stringsIn(system.slice(from + 16));
-  // The good ones come first, as people write them.
+  // The good labels come first, as people write them.
   return { label: (share >= 0.5 ? labels[0] : labels.at(-1)) ?? "" };
 }
 
