@@ -58,7 +58,7 @@ export function useMayAnywhere(needed: Role): boolean {
   return data != null && [data, ...data.project_roles].some(({ role }) => includes(role, needed));
 }
 
-/** What one person has read is not shown to the next. */
+/** Clears the cache, so that the next person does not see what the previous one has read. */
 function forgetOthers(client: QueryClient): void {
   client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== meOptions.queryKey[0] });
 }

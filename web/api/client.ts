@@ -34,7 +34,7 @@ const RETRIES = 2;
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({
     onError(error, query) {
-      // The session has ended: the frame shows the sign-in, and this page again afterwards.
+      // The session has ended: the frame shows the sign-in, and afterwards this page again.
       if (error instanceof ApiProblem && error.status === 401 && query.queryKey[0] !== "me")
         queryClient.setQueryData(["me", "detail"], null);
     },
@@ -48,7 +48,7 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Of the refusals only these two may go well another time. */
+/** Only these two refusals may succeed at another time. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof ApiProblem)) return true;
   return error.status === 408 || error.status === 429 || error.status >= 500;

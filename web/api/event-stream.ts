@@ -2,12 +2,12 @@ import { NODE_EVENTS } from "./node-events.ts";
 
 const EVENTS = ["run.state", "run.paused", "run.finished", "output.delta", ...NODE_EVENTS];
 
-/** Who wants the events of an address. */
+/** A subscriber to the events of an address. */
 export interface Follower {
   readonly url: string;
   /** Of several addresses the one of the highest rank is followed; of equal ones the last. */
   readonly rank: number;
-  /** Told whenever events begin to come or cease to: without them it has to ask. */
+  /** Called whenever events begin or stop arriving: without them the subscriber has to poll. */
   readonly onConnected: (isConnected: boolean) => void;
   readonly onEvent: (type: string, text: string) => void;
 }

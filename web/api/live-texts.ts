@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A piece of what a model writes. */
+/** A piece of text that a model writes. */
 export interface Delta {
   readonly path: string;
   readonly attempt: number;
@@ -26,7 +26,7 @@ export class LiveTexts {
     this.#tell();
   }
 
-  /** What has been written whole is in the record. */
+  /** Texts that are complete are in the record. */
   forget(path: string): void {
     if (this.#texts.delete(path)) this.#tell();
   }

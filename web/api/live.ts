@@ -37,7 +37,7 @@ export function useLiveRun(
       onConnected(isConnected) {
         setConnected(isConnected);
         clearInterval(poll);
-        // What happened between the last asking and the first event.
+        // Reads what happened between the last poll and the first event.
         if (isConnected && poll !== undefined) shown.all();
         // Nobody looks at a hidden tab.
         if (!isConnected) poll = setInterval(() => document.hidden || shown.all(), POLL_MS);

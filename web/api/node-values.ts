@@ -7,7 +7,7 @@ import type { NodeDetail } from "./runs.ts";
 
 export type NodeValue = Schemas["NodeRunDetail"]["long_values"][number];
 
-/** Bytes of JSON that are read, and drawn, at once. */
+/** How many bytes of JSON are read, and drawn, at once. */
 const PAGE_BYTES = 64 * 1024;
 
 export const pagesOf = (size: number): number => Math.max(1, Math.ceil(size / PAGE_BYTES));

@@ -6,7 +6,7 @@ import { follow } from "./event-stream.ts";
 
 export type Pause = Schemas["ListedPause"];
 
-/** While the tab is looked at; in a hidden one nothing is asked for. */
+/** Only while the tab is visible; a hidden tab does not poll. */
 const POLL_MS = 5000;
 const OPEN = { status: "waiting", order: "asc", page_size: 100 } as const;
 
@@ -36,7 +36,7 @@ export const shownPausesOptions = (shown: Shown) => {
       pages: pages.length,
     }),
     refetchInterval: POLL_MS,
-    // Another filter is looked through while what it finds is fetched.
+    // Shows the previous filter's results until the new filter's are fetched.
     placeholderData: keepPreviousData,
   });
 };
@@ -59,7 +59,7 @@ export function usePauseEvents(pause: Pause | undefined): void {
       rank: 0,
       onConnected: () => undefined,
       onEvent: (type, text) => {
-        // The stream begins with what was before.
+        // The stream begins with earlier events.
         if (!type.startsWith("run.") || Date.parse((JSON.parse(text) as { readonly at: string }).at) <= since) return;
         // What somebody has just asked for, as a further page, is not given up for it.
         void client.invalidateQueries({ queryKey: ["pauses"] }, { cancelRefetch: false });

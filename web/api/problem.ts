@@ -1,4 +1,4 @@
-/** One place of a request that the service found fault with. */
+/** One faulty place of a request. */
 export interface Issue {
   readonly loc: ReadonlyArray<string | number>;
   readonly msg: string;
@@ -22,7 +22,7 @@ export class ApiProblem extends Error {
   }
 }
 
-/** What a failed answer says, whatever it holds: a proxy on the way may answer with anything, or nothing. */
+/** Reads a failed answer, whatever it holds: a proxy on the way may answer with anything, or nothing. */
 export function problemOf(response: Response, body: unknown): ApiProblem {
   const { code, detail, request_id } = (typeof body === "object" && body !== null ? body : {}) as Record<
     string,

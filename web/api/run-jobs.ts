@@ -21,7 +21,7 @@ export const runJobCountOptions = (action: RunJobAction, filter: RunFilters) =>
     },
   });
 
-/** A job; asked for again and again until it has ended. */
+/** A job, polled until it has ended. */
 export const runJobOptions = (job_id: string) =>
   queryOptions({
     queryKey: ["run-jobs", "detail", job_id],

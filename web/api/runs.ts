@@ -193,7 +193,7 @@ export const projectsOptions = queryOptions({
 export const refreshRuns = (client: QueryClient): Promise<void> =>
   client.invalidateQueries({ queryKey: ["runs"], predicate: ({ queryKey }) => queryKey[1] !== "list" });
 
-/** What is done with a run; afterwards it and the lists are read anew. */
+/** Actions on a run; afterwards it and the lists are read anew. */
 export function useRunAction<T, R>(act: (value: T) => Promise<R>) {
   const client = useQueryClient();
   return useMutation({

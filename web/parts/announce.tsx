@@ -4,7 +4,7 @@ import type { JSX } from "react";
 let message = "";
 let listeners: Array<() => void> = [];
 
-/** Has a screen reader say something that others see. */
+/** Makes a screen reader say something that others see. */
 export function announce(text: string): void {
   // The same text twice would not be read again.
   message = message === text ? `${text}\u00a0` : text;

@@ -15,7 +15,10 @@ interface State {
   readonly place: string;
 }
 
-/** Keeps what is around a part of the page that fails. A part whose chunk is gone belongs to a version that was replaced meanwhile. */
+/**
+ * Limits a failure to one part of the page. A part whose chunk is gone belongs to a version that was replaced
+ * meanwhile.
+ */
 export class Boundary extends Component<Props, State> {
   override state: State = { error: undefined, place: this.props.place };
 

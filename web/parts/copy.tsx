@@ -11,7 +11,7 @@ export function CopyButton({
 }: {
   /** Or what makes or fetches it, where that takes time: it is made when it is copied. */
   readonly text: string | (() => string | Promise<string>);
-  /** What is copied, for who does not see it. */
+  /** What is copied, for people who cannot see it. */
   readonly label: string;
   readonly children?: string;
 }): JSX.Element {

@@ -28,7 +28,7 @@ export function Dialog({
     dialog.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => {
       dialog.close();
-      // What had it may be gone, as the row of a key that was revoked.
+      // The element that had the focus may be gone, such as the row of a revoked key.
       if (document.activeElement === null || document.activeElement === document.body)
         document.getElementById("content")?.focus();
     };

@@ -1,7 +1,7 @@
 import { useId } from "react";
 import type { JSX, ReactNode } from "react";
 
-/** What a control takes over from its field. */
+/** The props that a field gives its control. */
 export interface FieldControl {
   readonly id: string;
   readonly "aria-describedby": string | undefined;

@@ -11,7 +11,7 @@ export function Menu({
 }: {
   readonly name: string;
   readonly large?: boolean;
-  /** Whether it closes when something in it is chosen. */
+  /** Whether choosing something in it closes it. */
   readonly closes?: boolean;
   /** What is only fetched once it is looked at is given as a function. */
   readonly children: ReactNode | (() => ReactNode);

@@ -3,7 +3,7 @@ import { CopyButton } from "./copy.tsx";
 import { Icon } from "./icons.tsx";
 import "./states.css";
 
-/** As high as what it stands for, so that nothing jumps. */
+/** As high as the content it stands for, so that nothing jumps. */
 export function Loading({ rows = 6, what }: { readonly rows?: number; readonly what: string }): JSX.Element {
   return (
     <div className="skeleton" role="status">
@@ -15,7 +15,7 @@ export function Loading({ rows = 6, what }: { readonly rows?: number; readonly w
   );
 }
 
-/** Nothing is there: why, and what can be done. */
+/** An empty state: why nothing is there, and what can be done. */
 export function Empty({
   title,
   children,

@@ -28,7 +28,7 @@ export function Table<Row>({
   readonly columns: ReadonlyArray<Column<Row>>;
   readonly rows: readonly Row[];
   readonly keyOf: (row: Row) => string;
-  /** For lists that are looked through: more rows at a time. */
+  /** For long lists: more rows at a time. */
   readonly dense?: boolean;
 }): JSX.Element {
   const classOf = ({ number, wideOnly }: Column<Row>): string =>

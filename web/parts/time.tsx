@@ -43,7 +43,7 @@ export function Time({
   isPlanned = false,
 }: {
   readonly at: string | null | undefined;
-  /** Of what is still to happen: it is never said to have happened. */
+  /** For times in the future: never shown as past. */
   readonly isPlanned?: boolean;
 }): JSX.Element {
   const present = useNow();

@@ -8,7 +8,9 @@ import { Failure } from "../parts/states.tsx";
 import { Frame } from "./frame.tsx";
 import { SignIn } from "./sign-in.tsx";
 
-/** The console for who is signed in, the sign-in for others: at the same address, which is where they go on. */
+/**
+ * The console for signed-in people, the sign-in for others. Both use the same address, so that people continue there.
+ */
 export function Gate(): JSX.Element {
   const { data: me, error, isPending, refetch } = useQuery(meOptions);
   // Out of the address it goes at once; whether it works or not, who is signed in goes on.

@@ -17,7 +17,7 @@ export interface GraphEdge {
   readonly source: string;
   readonly target: string;
   readonly label: string | null;
-  /** Whether the run went along it. */
+  /** Whether the run followed this edge. */
   readonly taken: boolean;
 }
 

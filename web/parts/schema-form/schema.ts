@@ -17,11 +17,11 @@ export interface FormSchema {
   readonly items?: FormSchema;
 }
 
-/** What was found fault with, by the path in the data. */
+/** Errors, by the path in the data. */
 export type FormErrors = ReadonlyMap<string, readonly string[]>;
 export const pathKey = (path: ReadonlyArray<string | number>): string => JSON.stringify(path);
 
-/** What each control of a form is given. */
+/** The props of each control of a form. */
 export interface PartProps {
   readonly schema: FormSchema;
   readonly value: unknown;

@@ -43,7 +43,7 @@ export function Timeline({
   const shown = rows.slice(first, Math.ceil((top + height) / ROW_HEIGHT) + SPARE);
   const at = rows.findIndex(({ id }) => id === selected);
 
-  // What is chosen elsewhere is shown here too.
+  // A choice made elsewhere is shown here too.
   useEffect(() => {
     if (at !== -1 && list.current) showRow(list.current, at);
   }, [at]);
