@@ -164,7 +164,7 @@ describe("nodes with names", () => {
     await tenant.until(failed, "FAILED");
     const { pauses } = await tenant.until(asked, "PAUSED");
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${project_id}`);
-    await page.getByRole("row", { name: "Known? guard-0: no" }).waitFor();
+    await page.getByRole("row", { name: "Known? no guard-0" }).waitFor();
     await visit(page, `/inbox/${pauses[0].pause_id}`);
     await page.getByText(/^Asked .* at Ask a person approval-0$/).waitFor();
     await visit(page, `/runs/${failed}?node=guard-0`);

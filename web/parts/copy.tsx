@@ -77,7 +77,7 @@ export function Id({
   readonly children?: ReactNode;
 }): JSX.Element {
   return (
-    <span className="nowrap">
+    <span className={children === undefined ? "nowrap" : "wrap"}>
       {children ?? <code title={id}>{shortId(id)}</code>}
       <CopyButton text={id} label={label} />
     </span>

@@ -120,7 +120,7 @@ function useAsked({ assignees }: Pause): string | null {
   const people = assignees.users.map((user) =>
     user === me.user?.email.toLowerCase() ? "you" : user.includes("@") ? user : nameOf(`user:${user}`),
   );
-  return [...people, ...assignees.roles.map((role) => `every ${role}`)].join(", ");
+  return [...people, ...assignees.roles.map((role) => `${role}s`)].join(", ");
 }
 
 function Outcome({ pause }: { readonly pause: Pause }): JSX.Element {

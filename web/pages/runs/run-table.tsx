@@ -6,7 +6,6 @@ import { useColumns } from "../../parts/columns.tsx";
 import { CopyCurl, shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
-import { NodeName } from "../../parts/node-name.tsx";
 import { useProjectName } from "../project-names.ts";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
@@ -93,25 +92,44 @@ export function RunTable({
   );
 }
 
+/** What happened at a node. The id of one that has a name comes last: a line has room for little. */
+function AtNode({
+  name,
+  path,
+  text,
+}: {
+  readonly name: string | null;
+  readonly path: string | null;
+  readonly text: string;
+}): JSX.Element {
+  if (path === null) return <>{text}</>;
+  if (name === null)
+    return (
+      <>
+        <code>{path}</code> {text}
+      </>
+    );
+  return (
+    <>
+      <strong>{name}</strong> {text} <code className="muted">{path}</code>
+    </>
+  );
+}
+
 /** The one thing worth saying of a run in a list. */
 function Note({ run }: { readonly run: Run }): JSX.Element | null {
   if (run.error) {
     return (
       <span className="run-error" title={run.error.message}>
-        {run.error.path !== null && (
-          <>
-            <NodeName name={run.error.node_name} path={run.error.path} />:{" "}
-          </>
-        )}
-        {run.error.message}
+        <AtNode name={run.error.node_name} path={run.error.path} text={run.error.message} />
       </span>
     );
   }
   if (run.waiting_for) {
     return (
       <span className="run-error" title={run.waiting_for.reason}>
-        <Icon name="retry" /> <NodeName name={run.waiting_for.node_name} path={run.waiting_for.path} />:{" "}
-        {run.waiting_for.reason}
+        <Icon name="retry" />{" "}
+        <AtNode name={run.waiting_for.node_name} path={run.waiting_for.path} text={run.waiting_for.reason} />
       </span>
     );
   }
