@@ -159,7 +159,8 @@ export function addDocumentCommands(kb: Command): void {
       ]);
       if (sync.state === "completed") return;
       throw new CommandFailure(
-        `The sync ${sync.sync_id} ${sync.state === "failed" ? `has failed: ${plainText(sync.error?.message ?? "")}` : "was cancelled"}.`,
+        // The message of an error is a sentence with its dot.
+        `The sync ${sync.sync_id} ${sync.state === "failed" ? `has failed: ${plainText(sync.error?.message ?? "")}` : "was cancelled."}`,
       );
     });
 }
