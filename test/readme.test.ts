@@ -10,6 +10,7 @@ import { NODE_SPECS } from "../src/domain/flow/nodes/index.ts";
 import { NODE_KINDS } from "../src/domain/flow/kinds.ts";
 import { validateFlow } from "../src/domain/flow/validate/validate.ts";
 import { PROBLEMS } from "../src/domain/errors.ts";
+import type { JsonObject } from "../src/domain/json.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../src/domain/webhooks/events.ts";
 import { VERSION } from "../src/version.ts";
 
@@ -196,6 +197,30 @@ describe("the documentation", () => {
     const [, newest, oldest] = /^## (\S+).*\n\nUpgrade from: (\S+)\./m.exec(read("CHANGELOG.md")) ?? [];
     expect(newest).toBe(version);
     expect(read("docs/operation.md")).toContain(`The oldest version to come from is ${oldest}`);
+  });
+
+  it("runs examples with the inputs that they need", () => {
+    let commands = 0;
+    for (const page of pages) {
+      for (const [command, name = ""] of read(page).matchAll(/^.*millrace run ([a-z-]+) .*$/gm)) {
+        const file = `examples/flows/${name}.json`;
+        if (!existsSync(join(root, file))) continue;
+        commands++;
+        const { nodes } = JSON.parse(read(file)) as { nodes: Array<{ id: string; type: string; config?: JsonObject }> };
+        const inputs = nodes.filter(({ type }) => ["input", "string", "url", "audio"].includes(type));
+        const given = [...command.matchAll(/--(?:input|file) ["']?([a-z]+-\d+)=/g)].map(([, id]) => id);
+        const needed = inputs.filter(
+          ({ config }) => config?.["required"] !== false && config?.["default"] === undefined,
+        );
+        expect({ page, command, given }).toEqual({
+          page,
+          command,
+          given: expect.arrayContaining(needed.map(({ id }) => id)),
+        });
+        expect({ command, ids: inputs.map(({ id }) => id) }).toEqual({ command, ids: expect.arrayContaining(given) });
+      }
+    }
+    expect(commands).toBeGreaterThan(3);
   });
 
   it("has examples that parse, and flows that can be deployed", () => {
