@@ -1,3 +1,6 @@
+import { execFile, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { encodeCursor, hashFilters } from "../../../src/api/http/cursor.ts";
 import { createOrganisation } from "../../support/service.ts";
@@ -12,11 +15,13 @@ type Query = Record<string, string | number | undefined>;
 describe("lists", () => {
   let api: InProcessApi;
   let mine: TestClient;
+  let secretKey: string;
   let others: TestClient;
   const names = Array.from({ length: 23 }, (_, n) => `p${n}`);
   beforeAll(async () => {
     api = await startInProcess();
-    mine = checkedClient(api, (await createOrganisation(api)).secretKey);
+    ({ secretKey } = await createOrganisation(api));
+    mine = checkedClient(api, secretKey);
     others = checkedClient(api, (await createOrganisation(api)).secretKey);
     for (const name of names) await mine.post("/v2/projects", { name });
   });
@@ -44,6 +49,21 @@ describe("lists", () => {
       cursor = next;
     }
   }
+
+  const hasCurl = spawnSync("curl", ["--version"]).status === 0;
+
+  it.skipIf(!hasCurl)("are read to their end by the loop of docs/http.md", async () => {
+    const page = readFileSync(new URL("../../../docs/http.md", import.meta.url), "utf8");
+    const [loop = ""] = /^cursor=""\n[^]*?^done$/m.exec(page) ?? [];
+    const script = loop
+      .replace("/v2/runs?page_size=200", "/v2/projects?page_size=10")
+      .replace("run.run_id", "run.name");
+    const { stdout } = await promisify(execFile)("bash", ["-euo", "pipefail", "-c", script], {
+      env: { PATH: process.env["PATH"], URL: api.url, SECRET_KEY: secretKey },
+      timeout: 60_000,
+    });
+    expect(stdout.trim().split("\n")).toEqual(names.toReversed());
+  });
 
   it("begin with the newest, 50 on a page", async () => {
     const { names: found, more } = await page({});
