@@ -115,7 +115,7 @@ export function createProviderSignInOperations(
       success: {
         302: {
           description: "To the provider.",
-          headers: { Location: "The provider's page.", "Set-Cookie": "What the browser is known by when it is back." },
+          headers: { Location: "The provider's page.", "Set-Cookie": "Identifies the browser when it returns." },
         },
       },
       failures: FAILURES,
@@ -144,12 +144,12 @@ export function createProviderSignInOperations(
       tag: "Sessions",
       summary: "Come back from an identity provider",
       description:
-        "Where the provider leads the browser back to: register this address with it. Opens a session, as `openSession` does, for the user of the person who has signed in there.",
+        "The provider sends the browser back here: register this address with it. Opens a session, as `openSession` does, for the user of the person who has signed in there.",
       auth: "none",
       params,
       looseQuery: true,
       query: z.object({
-        state: z.string().optional().describe("As the provider was given it."),
+        state: z.string().optional().describe("As the provider received it."),
         code: z.string().optional().describe("What the provider has issued."),
         error: z.string().optional().describe("Why it has not."),
         iss: z.string().optional().describe("Who it is."),

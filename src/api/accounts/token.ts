@@ -22,9 +22,7 @@ const form = z
     org_id: z
       .string()
       .optional()
-      .describe(
-        "Where the address has users in several organisations: which one. Else the one with the newest password.",
-      ),
+      .describe("The organisation, if the address has users in several. Default: the one with the newest password."),
     refresh_token: z.string().optional().describe("With grant_type=refresh_token. It is used up by that."),
     scope: z.string().optional().describe("Ignored: there are no scopes."),
   })

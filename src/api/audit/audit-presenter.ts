@@ -12,7 +12,7 @@ export const auditEntrySchema = z
       id: z
         .uuid()
         .nullable()
-        .describe("Of the user or the key; null of a sign-in that was refused, of `system` and of `cli`."),
+        .describe("The id of the user or the key; null for a refused sign-in, for `system` and for `cli`."),
       session_id: z.uuid().nullable().describe("The session of a user who was signed in to the console."),
       address: z.string().nullable(),
       user_agent: z.string().nullable(),
@@ -22,7 +22,7 @@ export const auditEntrySchema = z
     target: z
       .object({ type: z.string(), id: z.string() })
       .nullable()
-      .describe("What was acted on, such as `project`; null of what concerns the whole organisation."),
+      .describe("The kind of thing acted on, such as `project`; null for the whole organisation."),
     outcome: z.enum(AUDIT_OUTCOMES),
     changes: z
       .record(z.string(), z.object({ before: jsonValueSchema.optional(), after: jsonValueSchema.optional() }))

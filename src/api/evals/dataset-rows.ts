@@ -96,7 +96,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       path: ROWS,
       tag: TAG,
       summary: "List the rows of a dataset",
-      description: "Of the present version, or of any earlier one: what a version has never changes.",
+      description: "The rows of the present version or of any earlier one. A version never changes.",
       auth: "secret",
       params: datasetParams,
       query: listQuery.extend({ ...searchQuery.shape, external_id: z.string().min(1).max(512).optional() }),

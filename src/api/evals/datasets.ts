@@ -224,7 +224,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       path: DATASET,
       tag: TAG,
       summary: "Delete a dataset with all its versions",
-      description: "One that experiments have rows of stays: `used_by` lists them, a hundred at most.",
+      description: "A dataset whose rows experiments use cannot be deleted: `used_by` lists them, a hundred at most.",
       auth: "secret",
       params: datasetParams,
       problems: ["in_use"],

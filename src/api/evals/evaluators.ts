@@ -180,7 +180,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: EVALUATOR,
       tag: TAG,
       summary: "Get an evaluator",
-      description: "With its version, which counts its changes; experiments pin it.",
+      description: "The version counts its changes; experiments pin it.",
       auth: "secret",
       params,
       success: { 200: { description: "The evaluator.", schema: evaluatorSchema, headers: ETAG } },
@@ -224,7 +224,8 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       path: EVALUATOR,
       tag: TAG,
       summary: "Delete an evaluator",
-      description: "One that experiments or monitors score with stays: `used_by` lists them, a hundred at most.",
+      description:
+        "An evaluator that experiments or monitors use cannot be deleted: `used_by` lists them, a hundred at most.",
       auth: "secret",
       params,
       problems: ["in_use"],

@@ -211,7 +211,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Delete an experiment",
       description:
-        "With its rows and the scores made for them; its runs stay. One that is under way is cancelled first; a baseline of another one cannot be deleted.",
+        "Also deletes its rows and the scores made for them; its runs stay. An experiment under way is cancelled first; the baseline of another one cannot be deleted.",
       auth: "secret",
       params: experimentParams,
       problems: ["conflict", "in_use"],

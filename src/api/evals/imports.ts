@@ -55,7 +55,7 @@ const options = {
       "`abort`: the first record that cannot be a row ends the import, and nothing is written. Default: `skip`; but a `replace` in which " +
         "more records fail than can be read fails as a whole.",
     ),
-  dry_run: z.boolean().default(false).describe("Only tells what would be written."),
+  dry_run: z.boolean().default(false).describe("Only reports what would be written."),
 };
 const importBody = z
   .strictObject({ source: z.union([runsSource, fileSource]), mapping: mappingSchema.nullish(), ...options })

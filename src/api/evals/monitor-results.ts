@@ -48,11 +48,11 @@ const scoreStatsSchema = z
     groups: z.array(z.object({ group: z.string(), totals: figuresSchema, previous_period: figuresSchema })),
     previous_period: z
       .object({ from: z.iso.datetime(), to: z.iso.datetime(), ...figures })
-      .describe("As long, just before."),
+      .describe("The period of the same length just before it."),
     coverage: z.object({
       sampled: part.describe("Sampled ones of the eligible runs."),
       scored: part.describe("Scored ones of the sampled runs."),
-      errored: part.describe("Of the scored runs, how many some evaluator could not score."),
+      errored: part.describe("How many of the scored runs some evaluator could not score."),
     }),
   })
   .meta({ id: "MonitorScoreStats" });
@@ -103,7 +103,7 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
       path: `${MONITOR}/sampled-runs`,
       tag: TAG,
       summary: "List the runs that a monitor has sampled",
-      description: "As long as the runs and the samples are kept.",
+      description: "They are listed as long as the runs and the samples are kept.",
       auth: "secret",
       params: monitorParams,
       query: listQuery.extend({

@@ -211,7 +211,8 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       path: MONITOR,
       tag: TAG,
       summary: "Delete a monitor",
-      description: "With its samples, its statistics and the scores that were made for nothing else. The runs stay.",
+      description:
+        "Also deletes its samples, its statistics and the scores that were made for nothing else. The runs stay.",
       auth: "secret",
       params: monitorParams,
       success: { 204: { description: "It is gone." } },

@@ -231,7 +231,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Correct a score",
       description:
-        "Whoever has given it, evaluators too: `corrected` keeps what was said first, and it stays corrected when the run is scored again. Statistics, comparisons and the verdict of its experiment follow.",
+        "Works for every score, also for those of evaluators: `corrected` keeps the first value, and the score stays corrected when the run is scored again. Statistics, comparisons and the verdict of its experiment follow.",
       auth: "secret",
       params: scoreParams,
       headers: ifMatchHeaders,

@@ -23,13 +23,13 @@ export const websiteSourceSchema = z
       .string()
       .max(MAX_ADDRESS)
       .default("")
-      .describe("Of `sitemap`: the site, or the address of its sitemap or sitemap index."),
+      .describe("For `sitemap`: the site, or the address of its sitemap or sitemap index."),
     selected_resources: z
       .array(webAddress)
       .max(MAX_SELECTED)
       .default([])
       .describe(
-        "Of `manual`: the addresses of the pages. Of `sitemap`: only pages whose address begins with one of these; all where there is none.",
+        "For `manual`: the addresses of the pages. For `sitemap`: only pages whose address begins with one of these; all if there is none.",
       ),
   })
   .meta({ id: "WebsiteSource" });
@@ -81,7 +81,7 @@ export const shownKnowledgeBaseSchema = knowledgeBaseSchema
           .describe(
             "When it is synced next, five times at most; null without a schedule, and where Temporal cannot tell.",
           ),
-        warnings: z.array(z.string()).describe("What of the schedule may be meant otherwise than it is carried out."),
+        warnings: z.array(z.string()).describe("Parts of the schedule that may not do what their author meant."),
       })
       .meta({ id: "KnowledgeBaseSyncOutlook" }),
   })

@@ -149,7 +149,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Create a knowledge base",
       description:
-        "Without an embedding model it takes the local one where that is installed, else it is searched by keywords only.",
+        "Without an embedding model it uses the local one if that is installed; else it is searched by keywords only.",
       auth: "secret",
       body: createBody,
       idempotent: true,
@@ -285,7 +285,8 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       path: "/v2/knowledge-bases/{knowledge_base_id}",
       tag: TAG,
       summary: "Delete a knowledge base with all its resources",
-      description: "One that published flows search stays: `used_by` lists their projects, a hundred at most.",
+      description:
+        "A knowledge base that published flows search cannot be deleted: `used_by` lists their projects, a hundred at most.",
       auth: "secret",
       params,
       problems: ["in_use"],

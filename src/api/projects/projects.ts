@@ -149,7 +149,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       path: "/v2/projects/{project_id}",
       tag: "Projects",
       summary: "Change a project's name or description",
-      description: "What is left out stays as it is. The flow itself is changed by a new version.",
+      description: "Members left out stay as they are. To change the flow itself, add a version.",
       auth: "secret",
       params,
       headers: ifMatchHeaders,

@@ -69,7 +69,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       },
       exactNumbers: true,
       success: {
-        200: { description: "What came of it.", schema: actionRunSchema },
+        200: { description: "The outcome.", schema: actionRunSchema },
         202: {
           description: "It goes on.",
           schema: actionRunSchema,
@@ -110,7 +110,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       path: "/v2/action-runs/{action_run_id}",
       tag: TAG,
       summary: "Get a run of an action",
-      description: "Of one that was answered 202; ask again until its state is a final one.",
+      description: "For a run that was answered 202; ask again until its state is a final one.",
       auth: "secret",
       params: z.object({ action_run_id: pathId("action run") }),
       query: z.object({

@@ -45,12 +45,12 @@ const importBody = z
       .optional()
       .describe("Default: made of the name. An import under the id of an earlier one takes its place."),
     name: z.string().trim().min(1).max(200).optional().describe("Default: the document's title, the server's name."),
-    dry_run: z.boolean().default(false).describe("Only says what the import would change. Nothing is stored."),
+    dry_run: z.boolean().default(false).describe("Only reports what the import would change. Nothing is stored."),
     force: z.boolean().default(false).describe("Actions that published flows use may go; their nodes then fail."),
     accept_changes: z
       .boolean()
       .default(false)
-      .describe("Of an MCP server imported before: an admin has looked at the tools that changed or are new."),
+      .describe("For an MCP server imported before: an admin has looked at the changed and new tools."),
     trust_annotations: z
       .boolean()
       .optional()
@@ -216,7 +216,7 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
       path: "/v2/providers/{provider_id}",
       tag: TAG,
       summary: "Delete an imported provider",
-      description: "One that published flows or connections use stays, and so does what is built in.",
+      description: "A provider that published flows or connections use cannot be deleted; nor can a built-in one.",
       auth: "secret",
       params: z.object({ provider_id: z.string().min(1).max(200) }),
       problems: ["in_use", "conflict"],

@@ -140,7 +140,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       method: "GET",
       path: "/v2/providers/{provider_id}/triggers",
       summary: "List a provider's triggers",
-      description: "What of this provider can start runs.",
+      description: "The provider's events that can start runs.",
       params,
       query: byId,
       success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProviderTriggerPage") } },

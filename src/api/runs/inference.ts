@@ -83,7 +83,10 @@ never stops its run. Query parameters that are not listed here are ignored.`,
         202: {
           description: "The run goes on; `state` is PENDING.",
           schema: inferenceSchema,
-          headers: { Location: "Where the run can be asked for.", "Preference-Applied": "What of Prefer was applied." },
+          headers: {
+            Location: "Where the run can be asked for.",
+            "Preference-Applied": "The preferences that were applied.",
+          },
           links: LINKS,
         },
       },

@@ -16,7 +16,7 @@ export const runErrorSchema = z
       .describe("The place of the node: `map-0[2]/guard-0`. Null, like `node_id`, where no node failed."),
     attempt: z.int(),
     retryable: z.boolean().describe("Whether the same could go well another time."),
-    hint: z.string().nullable().describe("What helps against such an error; null where the message says all."),
+    hint: z.string().nullable().describe("How to fix such an error; null if the message says enough."),
   })
   .meta({ id: "RunError" });
 export type RunErrorView = z.infer<typeof runErrorSchema>;

@@ -90,7 +90,7 @@ Where no more runs may be under way at once, it waits for a place.`,
         repaired: { action: "resume", filter: { state: ["FAILED"], tag: "orders" }, version: -1 },
       },
       success: {
-        200: { description: "Of a dry run: how many runs.", schema: previewSchema },
+        200: { description: "For a dry run: how many runs.", schema: previewSchema },
         202: {
           description: "The job.",
           schema: jobSchema,

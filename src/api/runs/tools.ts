@@ -118,7 +118,7 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
           .max(40)
           .optional()
           .describe(`One of ${MCP_VERSIONS.join(", ")}.`),
-        "mcp-session-id": z.string().max(200).optional().describe("As `initialize` has answered it."),
+        "mcp-session-id": z.string().max(200).optional().describe("The version that `initialize` answered."),
       }),
       body: message,
       bodyLimit: "run",

@@ -19,7 +19,7 @@ const readinessSchema = z
     advice: z
       .string()
       .optional()
-      .describe("What to do where Postgres answers and cannot be used.")
+      .describe("What to do if Postgres answers but cannot be used.")
       .meta({ examples: ["Run `millrace migrate`."] }),
   })
   .meta({ id: "Readiness" });

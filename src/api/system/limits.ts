@@ -19,7 +19,7 @@ const limitsSchema = z
     nodes_per_flow: z.int(),
     iterations_per_run: z.int(),
     sync_wait_seconds: z.number().describe("Longest time an inference request waits for its run."),
-    run_timeout_seconds: z.int().describe("Where neither flow nor request say anything."),
+    run_timeout_seconds: z.int().describe("The default if neither flow nor request name one."),
     max_run_timeout_seconds: z.int(),
     requests_per_minute: z.int().nullable().describe("Per credential; null: unlimited."),
     concurrent_runs: z.int().nullable().describe("Per organisation; null: unlimited."),
@@ -81,7 +81,7 @@ export function createLimitsOperations({ config }: ApiDeps): Operation[] {
       path: "/v2/limits",
       tag: "Service",
       summary: "Get the limits of this installation",
-      description: "What requests, flows and runs are held to. A limit that is null is off.",
+      description: "The limits of requests, flows and runs. A limit that is null is off.",
       auth: "secret",
       success: { 200: { description: "All limits.", schema: limitsSchema } },
       async handler() {

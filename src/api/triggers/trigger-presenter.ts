@@ -32,14 +32,14 @@ export const triggerDetailSchema = triggerSchema
       .array(z.iso.datetime())
       .nullable()
       .describe(
-        "Of a schedule, when it is due next, five times at most; null of others, and where Temporal cannot tell.",
+        "For a schedule: when it is due next, five times at most. Null for others, and if Temporal cannot tell.",
       ),
-    warnings: z.array(z.string()).describe("What of it may be meant otherwise than it is carried out."),
+    warnings: z.array(z.string()).describe("Parts of it that may not do what their author meant."),
   })
   .meta({ id: "ProjectTriggerShown" });
 
 export const createdTriggerSchema = triggerDetailSchema
-  .extend({ address: z.string().nullable().describe("Of an inbound webhook, here and never again.") })
+  .extend({ address: z.string().nullable().describe("For an inbound webhook; shown here and never again.") })
   .meta({ id: "ProjectTriggerCreated" });
 
 /** What a trigger has been told to do. */

@@ -218,7 +218,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       path: "/v2/triggers/{id}",
       tag: TAG,
       summary: "Change, disable or enable a trigger",
-      description: "What is left out stays as it is. A new setting holds from the next firing on.",
+      description: "Members left out stay as they are. A new setting holds from the next firing on.",
       auth: "secret",
       params,
       headers: ifMatchHeaders,

@@ -227,7 +227,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       path: "/v2/webhooks/subscriptions/{subscription_id}",
       summary: "Change a webhook subscription, disable or enable it",
       description:
-        "What is left out stays as it is. One that was disabled delivers again from the next event on; a replay sends the earlier ones.",
+        "Members left out stay as they are. A subscription that was disabled delivers again from the next event on; a replay sends the earlier ones.",
       params: subscriptionParams,
       headers: ifMatchHeaders,
       body: changeBody,

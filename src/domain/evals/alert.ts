@@ -28,7 +28,12 @@ const condition = z
         "Once in alert, it stays so until the metric has reached this; null: until the condition holds no more.",
       ),
     window_seconds: z.int().min(1).max(MAX_WINDOW_SECONDS),
-    min_samples: z.int().min(1).max(1_000_000).default(1).describe("With fewer in the window there is no data."),
+    min_samples: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .default(1)
+      .describe("With fewer samples in the window there is no data."),
   })
   .refine(
     ({ op, threshold, recovery_threshold }) =>
@@ -46,7 +51,7 @@ export const alertSettingsSchema = z.strictObject({
   no_data: z
     .enum(NO_DATA_MODES)
     .describe(
-      "What a condition without data says: nothing (`ignore`; if none says anything the severity is `no_data`), what it said before (`keep`), `alert` or `ok`.",
+      "How a condition without data counts: not at all (`ignore`; if none counts the severity is `no_data`), as before (`keep`), as `alert` or as `ok`.",
     ),
   renotify_seconds: z
     .int()

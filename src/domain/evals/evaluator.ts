@@ -16,7 +16,7 @@ const target = z
       .nullish()
       .describe("The place within the output, and within what is expected where that is JSON too. A text is parsed."),
   })
-  .describe("What of the run is scored.");
+  .describe("The part of the run that is scored.");
 
 const score = z
   .strictObject({
@@ -27,7 +27,7 @@ const score = z
       .nullish()
       .describe("The value from which (or, with `minimize`, up to which) a run passes; null: none does or fails."),
   })
-  .describe("What is left out follows from the type.");
+  .describe("Members left out follow from the type.");
 
 /** The definition of an evaluator, as a person writes it. */
 export const evaluatorInputSchema = z.strictObject({

@@ -28,7 +28,7 @@ export function isActive(state: ExperimentState): boolean {
 export const gateSchema = z
   .strictObject({
     metric: z.enum(["pass_rate", "mean", "p95_latency_ms", "cost_usd", "error_rate"]),
-    evaluator_id: z.uuid().toLowerCase().nullish().describe("Of pass_rate and mean: whose."),
+    evaluator_id: z.uuid().toLowerCase().nullish().describe("The evaluator, for pass_rate and mean."),
     op: z.enum(["gte", "gt", "lte", "lt", "eq"]),
     value: z.number(),
     vs: z

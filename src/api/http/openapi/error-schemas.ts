@@ -15,7 +15,7 @@ export const ERROR_SCHEMAS: Readonly<Record<string, JsonObject>> = {
       problems: {
         type: "array",
         items: { $ref: "#/components/schemas/FlowProblem" },
-        description: "Where a flow is not valid: the same, with severities, node ids and hints.",
+        description: "For an invalid flow: the same, with severities, node ids and hints.",
       },
     },
   },
