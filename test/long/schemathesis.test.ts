@@ -90,6 +90,9 @@ it.skipIf("skipped" in installed)(
     });
     process.stderr.write(output);
     expect(code, output).toBe(0);
+    // What signs in, and what has a credential of its own. Of the others something is tried behind the authentication.
+    const [, refused = "0"] = /Authentication failed: (\d+) operation/.exec(output) ?? [];
+    expect(Number(refused)).toBeLessThanOrEqual(3);
     // No internal errors in the service's log.
     expect(service.logs()).not.toContain('"level":"error"');
   },

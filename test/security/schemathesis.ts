@@ -132,6 +132,8 @@ const RULES_BEYOND_SCHEMA = new Set([
   "createRunScore",
   "changeScore",
   "giveFeedback",
+  // An offset beyond 2^53 - 1, which the document does not give as a bound.
+  "getRunNodeValue",
   // The file's bytes decide: empty or not for this flow.
   "uploadDocument",
   "uploadDocumentOlderName",
