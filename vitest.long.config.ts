@@ -46,7 +46,7 @@ export default defineConfig({
             "test/security/costly-flows.test.ts",
           ],
           exclude: alone,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },
