@@ -15,7 +15,7 @@ import { administer, testDatabase } from "../support/database.ts";
 import { as, MIGRATIONS } from "../support/own-postgres.ts";
 import { findS3Program, startS3Server } from "../support/s3-server.ts";
 import { startRoleGate, startStsServer } from "../support/sts-server.ts";
-import { scratchDirectory } from "../support/scratch.ts";
+import { eventually, scratchDirectory } from "../support/scratch.ts";
 import { millrace } from "./millrace.ts";
 import type { Outcome } from "./millrace.ts";
 
@@ -170,6 +170,7 @@ describe("millrace backup and restore", () => {
     const own = await testDatabase();
     onTestFinished(() => own.close());
     let on = true;
+    let added = 0;
     // The two tables are far from each other in the order of copying.
     const adding = (async () => {
       while (on) {
@@ -181,8 +182,10 @@ describe("millrace backup and restore", () => {
             [uuidv7(), org],
           );
         });
+        added += 1;
       }
     })();
+    await eventually("rows are added", () => added > 0);
     const place = scratchDirectory();
     const taken = await backup(place, scratchDirectory(), own.url);
     on = false;
