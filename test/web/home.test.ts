@@ -7,6 +7,9 @@ import { startHttpTarget } from "../support/http-target.ts";
 import { address, signedIn, text, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
+/** Time after which home asks anew for what it shows. */
+const LOOKS_AGAIN_MS = 10_000;
+
 useConsole();
 
 describe("home", () => {
@@ -150,12 +153,14 @@ describe("home", () => {
     const disabled = await add("disabled-by-somebody");
     await own.secret.patch(`/v2/webhooks/subscriptions/${disabled}`, { status: "disabled" });
     const one = await gone("first-gone");
-    const { page, context } = await signedIn(browser, own, "viewer");
+    const { page, context } = await signedIn(browser, own, "viewer", "/", { ownClock: true });
     const figure = page.getByRole("link", { name: /^Failing webhooks/ });
     await page.getByRole("link", { name: /^Failing webhooks\s*1\s*of 3/ }).click();
     await page.waitForURL(address(own, `/webhooks/${one}`));
     await gone("second-gone");
     await visit(page, "/");
+    await figure.waitFor();
+    await page.clock.fastForward(LOOKS_AGAIN_MS);
     await page.getByRole("link", { name: /^Failing webhooks\s*2\s*of 4/ }).waitFor();
     await figure.focus();
     await page.keyboard.press("Enter");
@@ -252,12 +257,14 @@ describe("home", () => {
           ),
         ),
       );
-    const { page, context } = await signedIn(browser, own, "viewer");
+    const { page, context } = await signedIn(browser, own, "viewer", "/", { ownClock: true });
     await text(page, "Nothing is stuck");
     await mark("RETRYING");
+    await page.clock.fastForward(LOOKS_AGAIN_MS);
     await text(page, "Just now: 1 more.");
     await page.getByRole("table", { name: "Stuck runs" }).waitFor();
     await mark("RUNNING");
+    await page.clock.fastForward(LOOKS_AGAIN_MS);
     await text(page, "Just now: 1 gone.");
     await own.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
     await context.close();

@@ -7,6 +7,9 @@ import { startHttpTarget } from "../support/http-target.ts";
 import { signedIn, violations } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
+/** Time after which each of the lists is asked for anew. */
+const LOOKS_AGAIN_MS = 5000;
+
 useConsole();
 
 const hasFocus = (row: Locator): Promise<boolean> => row.evaluate((each) => each === each.ownerDocument.activeElement);
@@ -18,6 +21,7 @@ async function expectNoJump(page: Page, row: Locator, happen: () => Promise<unkn
   await row.scrollIntoViewIfNeeded();
   const before = await top(row);
   await happen();
+  await page.clock.fastForward(LOOKS_AGAIN_MS);
   const notice = page.getByText(says, { exact: true });
   await notice.waitFor();
   // In sight, wherever in the list one is.
@@ -47,7 +51,10 @@ describe("a list that changes while it is looked at", () => {
   ])("says so, moves nothing, and shows what is new when asked: runs, %s", async (_, width) => {
     const id = await tenant.deploy(echo());
     await addRuns(id, 45);
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`, { width });
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`, {
+      width,
+      ownClock: true,
+    });
     const rows = page.locator("[data-list] [data-row]");
     await expect.poll(() => rows.count()).toBe(45);
     // At the top, and scrolled down.
@@ -72,7 +79,7 @@ describe("a list that changes while it is looked at", () => {
     };
     const first = await pause("First");
     for (const message of ["Second", "Third"]) await pause(message);
-    const { page, context } = await signedIn(browser, tenant, "editor", "/inbox");
+    const { page, context } = await signedIn(browser, tenant, "editor", "/inbox", { ownClock: true });
     const rows = page.getByRole("navigation", { name: "Open pauses" }).getByRole("link");
     const messages = () => page.locator(".inbox-message").allTextContents();
     await expect.poll(messages).toEqual(["First", "Second", "Third"]);
@@ -92,7 +99,7 @@ describe("a list that changes while it is looked at", () => {
     const { id, path } = await subscribe(tenant.secret, { url: receiver.url, events: ["run.failed"] });
     const test = () => tenant.secret.post(`${path}/test`);
     for (let at = 0; at < 3; at += 1) await test();
-    const { page, context } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`);
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`, { ownClock: true });
     const rows = page.locator("[data-list] [data-row]");
     await expect.poll(() => page.locator("[data-list] tbody").getByText("Delivered").count()).toBe(3);
     await expectNoJump(page, rows.nth(1), test, "1 newer delivery");

@@ -23,6 +23,8 @@ export interface View {
   readonly height?: number;
   readonly theme?: "light" | "dark";
   readonly timeZone?: string;
+  /** Whether its clock can be set on: what a page asks for now and then, it asks for when `page.clock.fastForward` says so. */
+  readonly ownClock?: boolean;
   /** Of who is signed in. */
   readonly email?: string;
 }
@@ -30,7 +32,7 @@ export interface View {
 /** A fresh window without a session, whose every fault is noted. */
 export async function openWindow(
   browser: Browser,
-  { width = 1280, height = 800, theme = "light", timeZone }: View = {},
+  { width = 1280, height = 800, theme = "light", timeZone, ownClock = false }: View = {},
 ): Promise<{ readonly page: Page; readonly context: BrowserContext }> {
   const context = await browser.newContext({
     viewport: { width, height },
@@ -39,6 +41,7 @@ export async function openWindow(
     ...(timeZone !== undefined && { timezoneId: timeZone }),
   });
   context.setDefaultTimeout(45_000);
+  if (ownClock) await context.clock.install();
   const page = await context.newPage();
   await page.addInitScript(NOTE_VIOLATIONS);
   page.on("console", (message) => {
