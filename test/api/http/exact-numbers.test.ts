@@ -76,16 +76,19 @@ describe("a number in a request that a double cannot hold", () => {
       422,
       [["body", "timeout_seconds"]],
     ]);
+    const begun = await post("/v2/runs", `{"project_id":"${project_id}","inputs":{"in-0":"a"}}`);
+    const { run_id } = await tenant.until(begun.body.run_id, "COMPLETED");
     for (const number of [BIG, "1e400", "5"]) {
-      const refused = await post(
-        "/v2/runs",
-        `{"project_id":"${project_id}","inputs":{"in-0":${number}},"metadata":${NUMBERS}}`,
-      );
-      expect([number, refused.status, refused.body.detail?.map((each: { loc: unknown }) => each.loc)]).toEqual([
-        number,
-        422,
-        [["body", "inputs", "in-0"]],
-      ]);
+      const inputs = `"inputs":{"in-0":${number}}`;
+      for (const refused of [
+        await post("/v2/runs", `{"project_id":"${project_id}",${inputs},"metadata":${NUMBERS}}`),
+        await post(`/v2/runs/${run_id}/resume`, `{"from_node":"out-0",${inputs}}`),
+      ])
+        expect([number, refused.status, refused.body.detail?.map((each: { loc: unknown }) => each.loc)]).toEqual([
+          number,
+          422,
+          [["body", "inputs", "in-0"]],
+        ]);
     }
     const path = `/inference/v0/run/${tenant.org_id}/${project_id}`;
     expect((await post(path, `{"in-0":${BIG}}`)).status).toBe(422);
