@@ -76,8 +76,8 @@ describe("a number in a request that a double cannot hold", () => {
       422,
       [["body", "timeout_seconds"]],
     ]);
-    const begun = await post("/v2/runs", `{"project_id":"${project_id}","inputs":{"in-0":"a"}}`);
-    const { run_id } = await tenant.until(begun.body.run_id, "COMPLETED");
+    const started = await post("/v2/runs", `{"project_id":"${project_id}","inputs":{"in-0":"a"}}`);
+    const { run_id } = await tenant.until(started.body.run_id, "COMPLETED");
     for (const number of [BIG, "1e400", "5"]) {
       const inputs = `"inputs":{"in-0":${number}}`;
       for (const refused of [
