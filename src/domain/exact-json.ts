@@ -1,3 +1,4 @@
+import { memberOf } from "./json.ts";
 import type { Json } from "./json.ts";
 
 /** Only a text with so many digits, or with such an exponent, can hold an inexact number. */
@@ -16,9 +17,7 @@ const isExact = (number: string): boolean =>
  * text with the same digits. Throws SyntaxError as JSON.parse does.
  */
 export function parseExactJson(text: string): Json {
-  const value = JSON.parse(text) as Json;
-  const exact = exactJsonText(text);
-  return exact === text ? value : (JSON.parse(exact) as Json);
+  return parseBoth(text).exact;
 }
 
 /** Whether numbers of a request keep their digits. `but`: a member within which they stay numbers. */
@@ -30,19 +29,25 @@ export type ExactNumbers = boolean | { readonly but: string };
  */
 export function parseExactJsonBut(member: string): (text: string) => Json {
   return (text) => {
-    const exact = parseExactJson(text);
-    const [kept, plain] = [membersOf(exact, member), membersOf(JSON.parse(text) as Json, member)];
-    if (kept === null || plain === null) return exact;
-    for (const [name, value] of Object.entries(plain)) if (typeof value === "number") kept[name] = value;
+    const { plain, exact } = parseBoth(text);
+    if (exact === plain) return exact;
+    const [kept, numbers] = [objectAt(exact, member), objectAt(plain, member)];
+    if (kept === null || numbers === null) return exact;
+    for (const [name, value] of Object.entries(numbers)) if (typeof value === "number") kept[name] = value;
     return exact;
   };
 }
 
-function membersOf(value: Json, member: string): Record<string, Json> | null {
-  const isObject = (each: unknown): each is Record<string, Json> =>
-    typeof each === "object" && each !== null && !Array.isArray(each);
-  const inner = isObject(value) && Object.hasOwn(value, member) ? value[member] : null;
-  return isObject(inner) ? inner : null;
+/** The value as JSON.parse reads it, and with every number exact; the same one if no number differs. */
+function parseBoth(text: string): { readonly plain: Json; readonly exact: Json } {
+  const plain = JSON.parse(text) as Json;
+  const exact = exactJsonText(text);
+  return { plain, exact: exact === text ? plain : (JSON.parse(exact) as Json) };
+}
+
+function objectAt(value: Json, member: string): Record<string, Json> | null {
+  const inner = memberOf(value, member);
+  return typeof inner === "object" && inner !== null && !Array.isArray(inner) ? (inner as Record<string, Json>) : null;
 }
 
 /** The same JSON text with every number that is not exact as a string. Strings are passed natively: they may be megabytes of base64. */
