@@ -214,9 +214,13 @@ async function isStartedByParent({ db }: SweeperDeps, { org_id, run_type, parent
   if (run_type !== "sub_workflow" || parent_run_id === null) return false;
   return db.org(org_id, async (connection) => {
     const parent = await getRun(connection, parent_run_id);
-    const since = await sinceRestart(connection, parent_run_id);
-    return parent !== null && !isTerminal(parent.state) && since !== null && since < PARENT_STARTS_WITHIN_MS;
+    return parent !== null && !isTerminal(parent.state) && (await wasJustRestarted(connection, parent_run_id));
   });
+}
+
+async function wasJustRestarted(connection: Db, runId: string): Promise<boolean> {
+  const since = await sinceRestart(connection, runId);
+  return since !== null && since < PARENT_STARTS_WITHIN_MS;
 }
 
 /**
@@ -230,7 +234,7 @@ async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
     const parent = await db.system((connection) => getRun(connection, parent_run_id));
     if (!parent || isTerminal(parent.state)) return settle(deps, run, "cancelled");
     if ((await starter.look(parent_run_id)).view === "not_found") return;
-    if (await isStartedByParent(deps, run)) return;
+    if (await db.org(org_id, (connection) => wasJustRestarted(connection, parent_run_id))) return;
     return settle(deps, run, "not_found");
   }
   const found = await deps.plans.find(run);
