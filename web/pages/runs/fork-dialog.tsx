@@ -75,9 +75,9 @@ export function ForkDialog({
             <select className="input" value={point} onChange={(event) => setPoint(event.target.value)} {...control}>
               {mayContinue && <option value={FAILED}>What had not finished</option>}
               {!isKnown && <option value={point}>{point} (not in this version)</option>}
-              {flow.nodes.map(({ id }) => (
+              {flow.nodes.map(({ id, name }) => (
                 <option key={id} value={id}>
-                  {calledIn(flow)(id)}
+                  {called(id, name)}
                 </option>
               ))}
             </select>
@@ -158,21 +158,22 @@ function Plan({
   readonly point: string;
   readonly replaced: readonly string[];
 }): JSX.Element {
+  const calledHere = calledIn(flow);
   const kept = takenOver(flow, nodes, point, replaced);
   const again = flow.nodes.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   const stale = replaced.filter((id) => flow.edges.some(({ source, target }) => source === id && kept.has(target)));
   return (
     <div className="stack-tight small">
       <p>
-        <strong>Runs again:</strong> {listed(again.map(calledIn(flow)))}
+        <strong>Runs again:</strong> {listed(again.map(calledHere))}
       </p>
       <p>
-        <strong>Taken over:</strong> {listed([...kept].map(calledIn(flow)))}
+        <strong>Taken over:</strong> {listed([...kept].map(calledHere))}
       </p>
       {stale.length > 0 && (
         <p className="notice notice-warn">
-          Some of what is taken over has read {stale.map(calledIn(flow)).join(", ")} and keeps what it made of the
-          earlier value. Go on from an earlier node to have it run again.
+          Some of what is taken over has read {stale.map(calledHere).join(", ")} and keeps what it made of the earlier
+          value. Go on from an earlier node to have it run again.
         </p>
       )}
     </div>
