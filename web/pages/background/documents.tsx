@@ -1,6 +1,6 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 import { WHICH, documentsOptions } from "../../api/knowledge.ts";
 import type { Resource, Which } from "../../api/knowledge.ts";
 import { toProblem } from "../../api/problem.ts";
@@ -11,6 +11,7 @@ import { MoreButton } from "../../parts/more-button.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { useFilters } from "../filters.ts";
 import { DocumentDialog, DocumentStatus } from "./document-dialog.tsx";
 
 const NAMES: Readonly<Record<Which, string>> = {
@@ -33,19 +34,12 @@ export function Documents({
   /** Of all states. */
   readonly total: number;
 }): JSX.Element {
-  const [search, setSearch] = useSearchParams();
+  const [search, put] = useFilters();
   const which = WHICH.find((each) => each === search.get("documents"));
   const chosen = search.get("document");
   const list = useInfiniteQuery(documentsOptions(knowledgeBaseId, which));
   const { data, error, isPending, refetch } = list;
   const held = useHeldList(`${which} ${data?.pages ?? 0}`, data?.data, ({ resource_id }) => resource_id);
-  const put = (name: string, value: string | null): void =>
-    setSearch((known) => {
-      const next = new URLSearchParams(known);
-      if (value === null || value === "") next.delete(name);
-      else next.set(name, value);
-      return next;
-    });
   const linkOf = ({ resource_id }: Resource): string =>
     links.knowledgeBase(knowledgeBaseId, { ...(which && { documents: which }), document: resource_id });
   const [title, text] = which === undefined || total === 0 ? ["No document yet", HOW] : NOTHING[which];

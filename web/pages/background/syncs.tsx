@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { cancelSync, failedItemsOptions, syncsOptions, useKnowledgeAction } from "../../api/knowledge.ts";
 import type { Sync } from "../../api/knowledge.ts";
@@ -15,12 +15,13 @@ import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
+import { useFilters } from "../filters.ts";
 
 const isOpen = ({ state }: Sync): boolean => state === "pending" || state === "running";
 
 /** The syncs of a knowledge base: how far each is, what it has changed, and why it failed. */
 export function Syncs({ knowledgeBaseId }: { readonly knowledgeBaseId: string }): JSX.Element {
-  const [search, setSearch] = useSearchParams();
+  const [search, put] = useFilters();
   const chosen = search.get("sync");
   // The list above stays as it is filtered.
   const documents = search.get("documents");
@@ -28,12 +29,6 @@ export function Syncs({ knowledgeBaseId }: { readonly knowledgeBaseId: string })
   const { data, error, isPending, refetch } = useQuery(syncsOptions(knowledgeBaseId));
   const [leaving, setLeaving] = useState<Sync | null>(null);
   const cancel = useKnowledgeAction(cancelSync);
-  const close = (): void =>
-    setSearch((known) => {
-      const next = new URLSearchParams(known);
-      next.delete("sync");
-      return next;
-    });
   return (
     <section className="stack-tight" aria-label="Syncs, the newest">
       <h2>Syncs</h2>
@@ -108,7 +103,9 @@ export function Syncs({ knowledgeBaseId }: { readonly knowledgeBaseId: string })
       {data?.has_more === true && (
         <p className="small muted">The newest {data.data.length.toLocaleString()} are shown; the API has the others.</p>
       )}
-      {chosen !== null && <FailedItems knowledgeBaseId={knowledgeBaseId} syncId={chosen} onClose={close} />}
+      {chosen !== null && (
+        <FailedItems knowledgeBaseId={knowledgeBaseId} syncId={chosen} onClose={() => put("sync", null)} />
+      )}
       {leaving && (
         <Confirm
           title="Cancel the sync"

@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX, ReactNode } from "react";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 import type { Schemas } from "../../api/client.ts";
 import { toProblem } from "../../api/problem.ts";
 import { usageOptions } from "../../api/system.ts";
 import { links } from "../../links.ts";
 import { HowFarBack, hoursOf } from "../../parts/how-far-back.tsx";
 import { PageHead } from "../../parts/page.tsx";
+import { useFilters } from "../filters.ts";
 import { useProjectName } from "../project-names.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { UsageTable } from "../../parts/usage-table.tsx";
@@ -15,18 +16,11 @@ type Row = Schemas["UsageReport"]["data"][number];
 
 /** What models have cost: by model, by project and by day; of all models, or of one. */
 export function UsagePage(): JSX.Element {
-  const [search, setSearch] = useSearchParams();
+  const [search, put] = useFilters();
   const hours = hoursOf(search.get("hours"));
   const model = search.get("model") ?? undefined;
   const projectName = useProjectName();
   const { data: models } = useQuery(usageOptions({ group_by: "model", hours: Number(hours) }));
-  const put = (name: string, value: string | null): void =>
-    setSearch((known) => {
-      const next = new URLSearchParams(known);
-      if (value === null || value === "") next.delete(name);
-      else next.set(name, value);
-      return next;
-    });
   const names = [...new Set([...(model === undefined ? [] : [model]), ...(models?.data ?? []).map(({ key }) => key)])];
   const query = { hours: Number(hours), ...(model !== undefined && { model }) };
   return (

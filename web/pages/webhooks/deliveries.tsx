@@ -1,11 +1,12 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
-import { Link, useSearchParams } from "react-router";
+import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
 import { toProblem } from "../../api/problem.ts";
 import { DELIVERY_STATES, deliveriesOptions, useDeliveriesInPlace } from "../../api/webhooks.ts";
+import { useFilters } from "../filters.ts";
 import { links } from "../../links.ts";
 import { useColumns } from "../../parts/columns.tsx";
 import { shortId } from "../../parts/copy.tsx";
@@ -22,7 +23,7 @@ const HIDDEN = { wideOnly: true, choice: "hidden" } as const;
 
 /** What a subscription was sent; one of it in a dialog, which has an address. */
 export function Deliveries({ subscriptionId }: { readonly subscriptionId: string }): JSX.Element {
-  const [search, setSearch] = useSearchParams();
+  const [search, put] = useFilters();
   const status = DELIVERY_STATES.find((each) => each === search.get("status"));
   const chosen = search.get("delivery");
   const isEditor = useMay("editor");
@@ -56,13 +57,6 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
     { id: "created", head: "Created", cell: (each) => <Time at={each.created_at} /> },
     { id: "ended", head: "Ended", ...HIDDEN, cell: (each) => <Time at={each.finished_at} /> },
   ]);
-  const put = (name: string, value: string | null): void =>
-    setSearch((known) => {
-      const next = new URLSearchParams(known);
-      if (value === null || value === "") next.delete(name);
-      else next.set(name, value);
-      return next;
-    });
   const rows = list.data?.pages.flatMap((page) => page.data) ?? [];
   const newest = useDeliveriesInPlace(subscriptionId, status, rows);
   return (

@@ -1,0 +1,14 @@
+import { useSearchParams } from "react-router";
+
+/** The filters in the address, and a way to set one of them; null or an empty text removes it. */
+export function useFilters(): readonly [URLSearchParams, (name: string, value: string | null) => void] {
+  const [search, setSearch] = useSearchParams();
+  const put = (name: string, value: string | null): void =>
+    setSearch((known) => {
+      const next = new URLSearchParams(known);
+      if (value === null || value === "") next.delete(name);
+      else next.set(name, value);
+      return next;
+    });
+  return [search, put];
+}
