@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import type { JSX, ReactNode } from "react";
+import type { JSX } from "react";
 import { documentHref, documentOptions } from "../../api/knowledge.ts";
 import type { Resource } from "../../api/knowledge.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Id } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
+import { Fact } from "../../parts/facts.tsx";
 import { Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -82,30 +83,27 @@ const SOURCES: Readonly<Record<Resource["source"], string>> = {
 };
 
 function DocumentFacts({ document }: { readonly document: Resource }): JSX.Element {
-  const facts: ReadonlyArray<readonly [string, ReactNode]> = [
-    ["Document", <Id key="id" id={document.resource_id} label="document id" />],
-    [
-      "Comes from",
-      <span key="from" className="wrap">
-        {document.source_url ?? SOURCES[document.source]}
-      </span>,
-    ],
-    ["Type", document.content_mime ?? "-"],
-    ["Bytes", document.content_hash === null ? "-" : document.size.toLocaleString()],
-    ["Pages", document.page_count?.toLocaleString() ?? "-"],
-    ["Passages", document.chunk_count.toLocaleString()],
-    ["Added", <Time key="added" at={document.created_at} />],
-    ["Changed", <Time key="changed" at={document.modified_at} />],
-    ["Indexed", <Time key="indexed" at={document.indexed_at} />],
-  ];
   return (
     <dl className="facts">
-      {facts.map(([term, fact]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{fact}</dd>
-        </div>
-      ))}
+      <Fact term="Document">
+        <Id id={document.resource_id} label="document id" />
+      </Fact>
+      <Fact term="Comes from">
+        <span className="wrap">{document.source_url ?? SOURCES[document.source]}</span>
+      </Fact>
+      <Fact term="Type">{document.content_mime ?? "-"}</Fact>
+      <Fact term="Bytes">{document.content_hash === null ? "-" : document.size.toLocaleString()}</Fact>
+      <Fact term="Pages">{document.page_count?.toLocaleString() ?? "-"}</Fact>
+      <Fact term="Passages">{document.chunk_count.toLocaleString()}</Fact>
+      <Fact term="Added">
+        <Time at={document.created_at} />
+      </Fact>
+      <Fact term="Changed">
+        <Time at={document.modified_at} />
+      </Fact>
+      <Fact term="Indexed">
+        <Time at={document.indexed_at} />
+      </Fact>
     </dl>
   );
 }

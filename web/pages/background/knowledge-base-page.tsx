@@ -7,6 +7,7 @@ import { knowledgeBaseOptions, syncNow, useKnowledgeAction } from "../../api/kno
 import { ApiProblem, toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Id } from "../../parts/copy.tsx";
+import { Fact } from "../../parts/facts.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -54,22 +55,18 @@ type Base = Schemas["KnowledgeBaseShown"];
 function Facts({ base }: { readonly base: Base }): JSX.Element {
   const { total_files: all, total_indexed_files: indexed, total_error_files: failed, sync } = base;
   const [next] = sync.next_times ?? [];
-  const facts: ReadonlyArray<readonly [string, JSX.Element | string]> = [
-    ["Documents", all.toLocaleString()],
-    ["Not yet indexed", (all - indexed - failed).toLocaleString()],
-    ["Failed", failed.toLocaleString()],
-    ["Knowledge base", <Id key="id" id={base.knowledge_base_id} label="knowledge base id" />],
-    ["Synced", <Time key="synced" at={base.last_synced_at} />],
-    ["Next sync", next === undefined ? "none planned" : <Time key="next" at={next} isPlanned />],
-  ];
   return (
     <dl className="panel facts facts-line">
-      {facts.map(([term, fact]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{fact}</dd>
-        </div>
-      ))}
+      <Fact term="Documents">{all.toLocaleString()}</Fact>
+      <Fact term="Not yet indexed">{(all - indexed - failed).toLocaleString()}</Fact>
+      <Fact term="Failed">{failed.toLocaleString()}</Fact>
+      <Fact term="Knowledge base">
+        <Id id={base.knowledge_base_id} label="knowledge base id" />
+      </Fact>
+      <Fact term="Synced">
+        <Time at={base.last_synced_at} />
+      </Fact>
+      <Fact term="Next sync">{next === undefined ? "none planned" : <Time at={next} isPlanned />}</Fact>
     </dl>
   );
 }

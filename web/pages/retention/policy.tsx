@@ -9,6 +9,7 @@ import type { Retention } from "../../api/retention.ts";
 import { TERMINAL_STATES } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
+import { Fact } from "../../parts/facts.tsx";
 import { Field } from "../../parts/field.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
 import { ChangedMeanwhile, Failure, Loading, Notice } from "../../parts/states.tsx";
@@ -39,18 +40,9 @@ export function Policy({
   return (
     <>
       <dl className="facts">
-        <div>
-          <dt>Runs are kept</dt>
-          <dd>{counts === null ? "for ever" : `${daysOf(counts)} after their end`}</dd>
-        </div>
-        <div>
-          <dt>Set by</dt>
-          <dd>{counts === null ? "nobody" : counts === run_days ? of.whose : sourceOf(data)}</dd>
-        </div>
-        <div>
-          <dt>Set for {of.whose}</dt>
-          <dd>{run_days === null ? "nothing" : daysOf(run_days)}</dd>
-        </div>
+        <Fact term="Runs are kept">{counts === null ? "for ever" : `${daysOf(counts)} after their end`}</Fact>
+        <Fact term="Set by">{counts === null ? "nobody" : counts === run_days ? of.whose : sourceOf(data)}</Fact>
+        <Fact term={`Set for ${of.whose}`}>{run_days === null ? "nothing" : daysOf(run_days)}</Fact>
       </dl>
       {mayChange ? <Days {...of} retention={data} /> : <p className="muted">Admins change this.</p>}
     </>

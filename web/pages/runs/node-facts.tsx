@@ -1,5 +1,6 @@
-import type { JSX, ReactNode } from "react";
+import type { JSX } from "react";
 import type { NodeRun } from "../../api/runs.ts";
+import { Fact } from "../../parts/facts.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
 
@@ -67,14 +68,5 @@ export function Attempts({ log }: { readonly log: NodeRun["attempt_log"] }): JSX
         ))}
       </ol>
     </>
-  );
-}
-
-function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): JSX.Element {
-  return (
-    <div>
-      <dt>{term}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -5,6 +5,7 @@ import { forksOptions, isTerminal } from "../../api/runs.ts";
 import type { Run, RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton, Id, shortId } from "../../parts/copy.tsx";
+import { Fact } from "../../parts/facts.tsx";
 import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
 import { useProjectName } from "../project-names.ts";
@@ -116,14 +117,5 @@ function At({ run, path }: { readonly run: Run; readonly path: string | null }):
       {" at "}
       <NodeName name={nameAt(names, path)} path={path} />
     </>
-  );
-}
-
-function Fact({ term, children }: { readonly term: string; readonly children: React.ReactNode }): JSX.Element {
-  return (
-    <div>
-      <dt>{term}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }

@@ -3,6 +3,7 @@ import { Link } from "react-router";
 import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { Id } from "../../parts/copy.tsx";
+import { Fact } from "../../parts/facts.tsx";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
 import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -24,10 +25,9 @@ export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
   return (
     <dl className="panel facts facts-line">
       {facts.map(([term, fact]) => (
-        <div key={term}>
-          <dt>{term}</dt>
-          <dd>{fact}</dd>
-        </div>
+        <Fact key={term} term={term}>
+          {fact}
+        </Fact>
       ))}
     </dl>
   );

@@ -7,6 +7,7 @@ import { connectionsOptions, limitsOptions, settingsOptions, useSettingsChange }
 import { links } from "../../links.ts";
 import { Field } from "../../parts/field.tsx";
 import { Id } from "../../parts/copy.tsx";
+import { Fact } from "../../parts/facts.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { ChangedMeanwhile, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { duration } from "../../parts/time.tsx";
@@ -132,10 +133,9 @@ function Limits(): JSX.Element {
       {data && (
         <dl className="facts">
           {Object.entries(data).map(([name, value]) => (
-            <div key={name}>
-              <dt>{wordsOf(name)}</dt>
-              <dd>{limitOf(name, value)}</dd>
-            </div>
+            <Fact key={name} term={wordsOf(name)}>
+              {limitOf(name, value)}
+            </Fact>
           ))}
         </dl>
       )}
