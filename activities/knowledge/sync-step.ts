@@ -60,6 +60,7 @@ export async function takeSyncStep(
   if (sync === null || base === null) return "stop";
   if (sync.cancel_requested_at !== null) return await cancelled();
 
+  context.cancellationSignal.throwIfAborted();
   const controller = new AbortController();
   const { signal } = controller;
   const abort = (): void => controller.abort(context.cancellationSignal.reason);

@@ -46,6 +46,7 @@ export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
 
   async function attempts(run: ActionRunRow, context: Context): Promise<Omit<ActionRunEnd, "latency_ms">> {
     const inputs = await loadValue(blobs, run.inputs);
+    context.cancellationSignal.throwIfAborted();
     const stop = new AbortController();
     const onCancel = (): void => stop.abort(new CancelledFailure("the worker stops"));
     context.cancellationSignal.addEventListener("abort", onCancel, { once: true });

@@ -116,6 +116,8 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     input: AttemptInput,
   ): Promise<AttemptOutcome> {
     const { run, path, attempt, progress, flush } = input;
+    // The signal does not tell of it again: a cancelled node would begin its work, and keep at it until its time-out.
+    context.cancellationSignal.throwIfAborted();
     const startedAt = new Date();
     const type = input.part?.kind === "tool" ? input.part.call.type : node.type;
     const base = { node_id: node.id, type, path, attempts: attempt, started_at: startedAt.toISOString() };

@@ -1,5 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import type { Db } from "./db.ts";
+import { TERMINAL } from "./states.ts";
 
 /** A database that is down must not hold up nodes (ms). */
 const PATIENCE_MS = 3000;
@@ -23,24 +24,30 @@ export interface WantedPlace {
 }
 
 /**
- * Takes a place for a node for that long; false: there is none now. `most`: the limit of an organisation without its
- * own quota.
+ * Takes a place for a node for that long; "none": there is none now; "stopped": its run, or one around it, has ended or is
+ * to be cancelled. `most`: the limit of an organisation without its own quota.
  */
 export async function takeNodePlace(
   db: Db,
   { org_id, place_id, task, run_id }: WantedPlace,
   seconds: number,
   most: number | undefined,
-): Promise<boolean> {
-  const rows = await db.query<{ taken: boolean }>(
+): Promise<"taken" | "none" | "stopped"> {
+  const rows = await db.query<{ taken: boolean | null }>(
     {
       name: "take_node_place",
-      text: `select take_node_place($1::uuid, $2::uuid, $3::text, $4::uuid, $5::float8, $6::numeric, $7::uuid, $8::uuid) as taken`,
+      text: `with recursive around as (
+          select parent_run_id, state, cancel_requested from runs where run_id = $4::uuid
+          union all
+          select r.parent_run_id, r.state, r.cancel_requested from around join runs r on r.run_id = around.parent_run_id)
+        select case when exists (select from around where state in (${TERMINAL}) or cancel_requested is not null) then null
+          else take_node_place($1::uuid, $2::uuid, $3::text, $4, $5::float8, $6::numeric, $7::uuid, $8::uuid) end as taken`,
       query_timeout: PATIENCE_MS,
     },
     [org_id, place_id, task, run_id, seconds, most ?? null, uuidv7(), uuidv7()],
   );
-  return rows[0]?.taken === true;
+  const taken = rows[0]?.taken ?? null;
+  return taken === null ? "stopped" : taken ? "taken" : "none";
 }
 
 /** Extends places by that long from now on. System only. */

@@ -1,8 +1,10 @@
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { createNodePlaces } from "../../src/services/runs/node-places.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import { takeNodePlace } from "../../src/stores/node-places.ts";
 import { setQuotas } from "../../src/stores/quotas.ts";
+import { requestCancel } from "../../src/stores/runs/runs.ts";
 import { openTenant } from "../api/tenant.ts";
 import type { ApiTenant } from "../api/tenant.ts";
 import { flow } from "../engine/support.ts";
@@ -36,7 +38,7 @@ beforeAll(async () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     response.end("{}");
   });
-  for (const nodes of [2, 5, 2, 1]) prepared.push({ nodes, tenant: await withQuota(nodes) });
+  for (const nodes of [2, 5, 2, 1, 5]) prepared.push({ nodes, tenant: await withQuota(nodes) });
   keyed = await withKey();
 });
 afterAll(async () => {
@@ -166,6 +168,49 @@ it("tells what is used, once near the limit and once at it", async () => {
   ]);
 });
 
+it("starts no node of a run that is cancelled, and gives back the places of those under way", async () => {
+  const tenant = await limitedTo(5);
+  const { org_id } = tenant;
+  const [hanging, inside] = [fresh("cancelled/hang"), fresh("inside/hang")];
+  const run_id = await run(tenant, await tenant.deploy(calling(hanging)));
+  await expect.poll(() => active.get(hanging)).toBe(5);
+  const cancelledAt = Date.now();
+  await tenant.secret.post(`/v2/runs/${run_id}/cancel`, {});
+  await tenant.until(run_id, "CANCELLED");
+  expect(Date.now() - cancelledAt).toBeLessThan(5000);
+  await expect.poll(async () => [(await quotaOf(tenant)).used, active.get(hanging)]).toEqual([0, 0]);
+  expect(target.hits(hanging)).toBe(5);
+
+  const outer = await tenant.deploy(
+    flow(
+      [
+        { id: "sub-0", type: "subflow", config: { project_id: await tenant.deploy(calling(inside, 1)) } },
+        { id: "out-0", type: "output" },
+      ],
+      ["sub-0>out-0"],
+    ),
+  );
+  const around = await run(tenant, outer);
+  await expect.poll(() => active.get(inside)).toBe(1);
+  const query = { parent_run_id: around };
+  const [child] = (await tenant.secret.get("/v2/runs", { query })).body.data;
+  await tenant.withDatabase(async (db) => {
+    const places = createNodePlaces(db, 5);
+    const take = async (of: string) => {
+      const release = await places.take({ org_id, run_id: of, task: uuidv7() }, AbortSignal.timeout(60_000));
+      release?.();
+      return release !== null;
+    };
+    expect(await take(child.run_id)).toBe(true);
+    // Asked for, and nothing else: its workflow has not heard of it.
+    await db.org(org_id, (connection) => requestCancel(connection, around, null));
+    expect([await take(run_id), await take(around), await take(child.run_id)]).toEqual([false, false, false]);
+    expect(await take(uuidv7())).toBe(true);
+    places.close();
+  });
+  await tenant.until(around, "CANCELLED");
+});
+
 it("holds the runs of a key to its own, sub-flows among them", async () => {
   const { tenant, authorization } = keyed;
   const [slow, quick] = [fresh("key"), fresh("other")];
@@ -231,7 +276,7 @@ it("gives no more places than there are to those who ask at the same time", asyn
       const taken = await Promise.all(
         Array.from({ length: 12 }, () => db.org(org_id, (each) => takeNodePlace(each, wanted(), 60, 5))),
       );
-      expect(taken.filter(Boolean)).toHaveLength(5);
+      expect(taken.filter((each) => each === "taken")).toHaveLength(5);
       await db.org(org_id, (each) => each.query("delete from node_places where org_id = current_org()"));
     }
   } finally {

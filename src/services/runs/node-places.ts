@@ -27,7 +27,10 @@ export type NodeTask = Omit<WantedPlace, "place_id">;
 export interface NodePlaces {
   /** Whether nodes of the organisation need places. */
   needed(orgId: string): Promise<boolean>;
-  /** Returns a function that releases the place; null if there is none within a second. Throws the signal's reason. */
+  /**
+   * Returns a function that releases the place; null if there is none within a second, or the node's run stops. Throws
+   * the signal's reason.
+   */
   take(task: NodeTask, signal: AbortSignal): Promise<(() => void) | null>;
   /** How many of its nodes have a place in this process. */
   inUse(orgId: string): number;
@@ -79,16 +82,16 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
       db.system((connection) => keepNodePlaces(connection, [...held.keys()], KEPT_SECONDS)).catch(() => undefined);
   }, KEEP_EVERY_MS).unref();
 
-  /** Null: there is no place now, or the database is down. */
-  async function tryTake(task: NodeTask): Promise<(() => void) | null> {
+  /** "none" also where the database is down. */
+  async function tryTake(task: NodeTask): Promise<(() => void) | "none" | "stopped"> {
     const place_id = uuidv7();
     const taken = await db
       .org(task.org_id, (connection) => takeNodePlace(connection, { ...task, place_id }, KEPT_SECONDS, most))
       .catch((error: unknown) => {
-        if (isConnectionError(error)) return false;
+        if (isConnectionError(error)) return "none" as const;
         throw error;
       });
-    if (!taken) return null;
+    if (taken !== "taken") return taken;
     held.set(place_id, task.org_id);
     return () => {
       if (!held.delete(place_id)) return;
@@ -119,8 +122,10 @@ export function createNodePlaces(db: Database, most: number | undefined): NodePl
           signal.throwIfAborted();
           if (line.waiting[0] === mine) {
             const release = await tryTake(task);
-            line.full = release === null;
-            if (release !== null) return release;
+            line.full = release === "none";
+            // A cancellation reaches a node with its next heartbeat; a place may come free before that.
+            if (release === "stopped") return null;
+            if (release !== "none") return release;
           }
           const beyond = line.full && line.waiting.indexOf(mine) >= MAX_WAITING;
           const leftMs = until - performance.now();
