@@ -7,18 +7,19 @@ import { experimentJobWorkflowId, ingestWorkflowId, runWorkflowId } from "./ids.
 /** The kinds of things whose workflows' histories can be removed. */
 export type HistoryOf = "run" | "document" | "experiment_job";
 
-/** What is left of something's histories, and the matches found in their payloads. */
-export interface ErasedHistory {
-  /** False: there was a history. Temporal removes it in the background, so ask again. */
-  readonly gone: boolean;
-  /** How many executions this call removed. */
-  readonly removed: number;
+/** Executions that are about to be removed, and the matches found in their payloads. */
+export interface FoundHistories {
+  readonly executions: number;
   readonly matches: readonly string[];
 }
 
 export interface HistoryEraser {
-  /** Removes the histories of a workflow, of its earlier executions and of the slices and lanes that it has started. */
-  erase(what: HistoryOf, id: string): Promise<ErasedHistory>;
+  /**
+   * Removes the histories of a workflow, of its earlier executions and of the slices and lanes that it has started.
+   * Calls `note` before anything is removed: what it does not keep is lost with the process. False: there was something
+   * to remove. Temporal does that in the background, so ask again.
+   */
+  erase(what: HistoryOf, id: string, note: (found: FoundHistories) => Promise<void>): Promise<boolean>;
 }
 
 const WORKFLOW_ID: Readonly<Record<HistoryOf, (id: string) => string>> = {
@@ -43,30 +44,26 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
   const asked = new Map<string, number>();
 
   /**
-   * Removes an execution after the ones below it: as long as its history exists it leads to them, whatever happens in
-   * between.
+   * The executions to remove, each after the ones below it: as long as its history exists it leads to them, whatever
+   * happens in between.
    */
-  async function eraseTree(execution: Execution, into: Set<string>): Promise<number> {
+  async function readTree(execution: Execution, into: Set<string>): Promise<Execution[]> {
     const { workflowId, runId } = execution;
     const handle = client.workflow.getHandle(workflowId, runId);
     const history = await handle.fetchHistory().catch(ignoreMissing);
-    if (history === undefined) return 0;
+    if (history === undefined) return [];
     await collect(history, into);
     const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
-    const below: Execution[] = [];
-    if (started?.continuedExecutionRunId) below.push({ workflowId, runId: started.continuedExecutionRunId });
+    const found: Execution[] = [];
+    if (started?.continuedExecutionRunId)
+      found.push(...(await readTree({ workflowId, runId: started.continuedExecutionRunId }, into)));
     for (const { childWorkflowExecutionStartedEventAttributes: child } of history.events ?? []) {
       const { workflowId: id, runId: childRun } = child?.workflowExecution ?? {};
       // Runs that a workflow has started are items of their own.
       if (id?.startsWith(`${rootOf(workflowId)}/`))
-        below.push(await latestOf({ workflowId: id, runId: childRun ?? "" }));
+        found.push(...(await readTree(await latestOf({ workflowId: id, runId: childRun ?? "" }), into)));
     }
-    let removed = 1;
-    for (const each of below) removed += await eraseTree(each, into);
-    await inTime(client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution: execution })).catch(
-      ignoreMissing,
-    );
-    return removed;
+    return [...found, execution];
   }
 
   /** The latest execution of a child, from which the earlier ones are found. */
@@ -91,18 +88,23 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
   }
 
   return {
-    async erase(what, id) {
+    async erase(what, id, note) {
       const workflowId = WORKFLOW_ID[what](id);
       const found = await inTime(client.workflow.getHandle(workflowId).describe()).catch(ignoreMissing);
       if (found === undefined) {
         asked.delete(workflowId);
-        return { gone: true, removed: 0, matches: [] };
+        return true;
       }
-      if (Date.now() - (asked.get(workflowId) ?? 0) < AGAIN_MS) return { gone: false, removed: 0, matches: [] };
+      if (Date.now() - (asked.get(workflowId) ?? 0) < AGAIN_MS) return false;
       const matches = new Set<string>();
-      const removed = await eraseTree({ workflowId, runId: found.runId }, matches);
+      const executions = await readTree({ workflowId, runId: found.runId }, matches);
+      await note({ executions: executions.length, matches: [...matches] });
+      for (const workflowExecution of executions)
+        await inTime(client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution })).catch(
+          ignoreMissing,
+        );
       asked.set(workflowId, Date.now());
-      return { gone: false, removed, matches: [...matches] };
+      return false;
     },
   };
 }

@@ -186,12 +186,13 @@ async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure
   );
   for (const { kind, item_id, open } of kept) {
     if (open) continue;
-    const { gone, removed, matches } = await histories.erase(kind as HistoryOf, item_id);
-    await db.systemTransaction(async (connection) => {
-      await keepBlobs(connection, erasure, matches);
-      await addRemoved(connection, erasure_id, { histories: removed });
-      if (gone) await markHistoryGone(connection, erasure_id, item_id);
-    });
+    const gone = await histories.erase(kind as HistoryOf, item_id, ({ executions, matches }) =>
+      db.systemTransaction(async (connection) => {
+        await keepBlobs(connection, erasure, matches);
+        await addRemoved(connection, erasure_id, { histories: executions });
+      }),
+    );
+    if (gone) await db.system((connection) => markHistoryGone(connection, erasure_id, item_id));
   }
   if (kept.length === HISTORIES_AT_ONCE) return { found: 0, after: kept.at(-1)?.item_id ?? null };
   // Starts over while any history is left.

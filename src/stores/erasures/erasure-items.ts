@@ -45,7 +45,7 @@ export async function keptHistories(
   );
 }
 
-/** Records that Temporal has no workflow of this any more. Call it in the transaction that counts it. */
+/** Records that Temporal has no workflow of this any more. */
 export async function markHistoryGone(db: Db, erasureId: string, itemId: string): Promise<void> {
   await db.query(
     {
