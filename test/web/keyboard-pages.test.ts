@@ -163,7 +163,7 @@ describe("the page of connections, without a mouse", () => {
     await page.keyboard.press("/");
     const state = page.getByRole("combobox", { name: "State" });
     await focusComes(state);
-    await choose(page, state, "Not checked");
+    await choose(page, state, "Not verified");
     await page.waitForURL(address(tenant, "/connections?status=unverified"));
     const names = (): Promise<Array<string | null>> =>
       rows.evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));

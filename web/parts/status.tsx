@@ -32,7 +32,7 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   failed: ["Failed", "bad", "cross"],
   active: ["Active", "good", "check"],
   error: ["Refused", "bad", "cross"],
-  unverified: ["Not checked", "quiet", "clock"],
+  unverified: ["Not verified", "quiet", "clock"],
   running: ["Running", "busy", "spin"],
   completed: ["Completed", "good", "check"],
   stored: ["To be read", "busy", "spin"],

@@ -142,7 +142,7 @@ function Runs({ hours }: { readonly hours: number }): JSX.Element {
             name="Broken connections"
             tone={broken.length > 0 ? "bad" : undefined}
             to={links.connections({ status: "error" })}
-            note={broken.length === 0 ? "All answer" : broken.map(({ name }) => name).join(", ")}
+            note={broken.length === 0 ? "None is refused" : broken.map(({ name }) => name).join(", ")}
           >
             {atLeast(broken.length, connections?.has_more)}
           </Figure>
@@ -204,7 +204,7 @@ function Stuck(): JSX.Element {
                 head: "Run",
                 cell: (run) => (
                   <Link to={links.run(run.run_id)} data-row>
-                    {nameOf(run.project_id)} <code>{shortId(run.run_id)}</code>
+                    {nameOf(run.project_id)} <code className="nowrap">{shortId(run.run_id)}</code>
                   </Link>
                 ),
               },

@@ -150,9 +150,12 @@ const NAMES: Readonly<Record<string, string>> = {
   run_timeout_seconds: "Time limit of a run that names none",
   max_run_timeout_seconds: "Longest time limit of a run",
   event_retention_seconds: "Events are kept for",
-  monitor_retention_days: "Results of monitors are kept for (days)",
+  monitor_retention_days: "Results of monitors are kept for",
   idempotency_seconds: "Idempotency keys are kept for",
   wide_json_values: "Values in a body with inputs",
+  json_depth: "Levels of JSON",
+  skill_path_chars: "Characters of a path in a skill",
+  skill_front_matter_chars: "Characters of a skill's front matter",
 };
 
 function wordsOf(name: string): string {
@@ -169,6 +172,7 @@ function wordsOf(name: string): string {
 function limitOf(name: string, value: number | null): string {
   if (value === null) return "unlimited";
   if (name.endsWith("_seconds")) return duration(value * 1000);
+  if (name.endsWith("_days")) return duration(value * 86_400_000);
   if (name.endsWith("_bytes"))
     return `${(value / 2 ** 20).toLocaleString(undefined, { maximumFractionDigits: 1 })} MiB`;
   return value.toLocaleString();
