@@ -118,7 +118,7 @@ describe("home", () => {
     const { page, context } = await signedIn(browser, tenant, "editor");
     await page.getByRole("link", { name: /^Broken connections\s*1\s*Broken one/ }).click();
     await page.waitForURL(address(tenant, "/connections?status=error"));
-    await page.getByText(`${upstream.url} answered 401.`).waitFor();
+    await page.getByText(`${upstream.url} answered 401.`).last().waitFor();
     const rows = page.getByRole("region", { name: "Connections" }).locator("tbody tr");
     expect(await rows.count()).toBe(1);
     await page.getByRole("combobox", { name: "State" }).selectOption("");

@@ -140,6 +140,9 @@ function Jobs(): JSX.Element {
           cell: (job) => (
             <>
               {job.action} <Id id={job.job_id} label="job id" />
+              <span className="narrow-only small muted">
+                <Time at={job.created_at} />
+              </span>
             </>
           ),
         },
@@ -150,7 +153,7 @@ function Jobs(): JSX.Element {
           cell: ({ counts }) => `${count(counts.done)} of ${count(counts.matched)}`,
         },
         { id: "failed", head: "Failed", number: true, wideOnly: true, cell: ({ counts }) => count(counts.failed) },
-        { id: "at", head: "Created", cell: (job) => <Time at={job.created_at} /> },
+        { id: "at", head: "Created", wideOnly: true, cell: (job) => <Time at={job.created_at} /> },
       ]}
     />
   );

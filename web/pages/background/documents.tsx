@@ -86,9 +86,11 @@ export function Documents({
                     <Link to={linkOf(row)} data-row>
                       {row.resource_path}
                     </Link>
-                    <span className="narrow-only small">
-                      <Why document={row} />
-                    </span>
+                    {row.error !== null && (
+                      <span className="narrow-only small">
+                        <Why document={row} />
+                      </span>
+                    )}
                   </span>
                 ),
               },

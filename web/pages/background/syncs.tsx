@@ -68,7 +68,7 @@ export function Syncs({ knowledgeBaseId }: { readonly knowledgeBaseId: string })
                     </Link>
                   ),
               },
-              { id: "at", head: "Started", cell: (sync) => <Time at={sync.created_at} /> },
+              { id: "at", head: "Started", wideOnly: true, cell: (sync) => <Time at={sync.created_at} /> },
               {
                 id: "took",
                 head: "Took",
@@ -143,6 +143,9 @@ function What({ sync }: { readonly sync: Sync }): JSX.Element {
       {MODES[sync.mode]}
       {sync.trigger === "schedule" && ", by its schedule"}: {done.toLocaleString()} of {total.toLocaleString()}
       {changed.map((each) => `, ${counts[each].toLocaleString()} ${each}`).join("")}
+      <span className="narrow-only small muted">
+        <Time at={sync.created_at} />
+      </span>
       {error !== null && (
         <span className="hint">
           <strong>{error.code}</strong> {error.message}

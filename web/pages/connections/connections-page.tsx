@@ -60,6 +60,7 @@ export function ConnectionsPage(): JSX.Element {
                 cell: (each) => (
                   <span className="wrap">
                     {each.name} <CopyButton text={each.connection_id} label={`id of ${each.name}`} />
+                    {each.status_reason !== null && <span className="narrow-only small">{each.status_reason}</span>}
                   </span>
                 ),
               },
@@ -67,6 +68,7 @@ export function ConnectionsPage(): JSX.Element {
               {
                 id: "reason",
                 head: "Why",
+                wideOnly: true,
                 cell: (each) => <span className="wrap">{each.status_reason ?? "-"}</span>,
               },
               { id: "checked", head: "Checked", wideOnly: true, cell: (each) => <Time at={each.last_checked_at} /> },

@@ -35,7 +35,7 @@ export function Failures({ hours }: { readonly hours: number }): JSX.Element {
             <li key={run_id}>
               <span className="spread">
                 <Link to={links.run(run_id)} data-row>
-                  <span className="wrap">{nameOf(project_id)}</span> <code>{shortId(run_id)}</code>
+                  <span className="wrap">{nameOf(project_id)}</span> <code className="nowrap">{shortId(run_id)}</code>
                 </Link>
                 <span className="small muted">
                   <Time at={finished_at} />

@@ -1,6 +1,7 @@
 import type { JSX } from "react";
 import type { NodeRun } from "../../api/runs.ts";
 import { Fact } from "../../parts/facts.tsx";
+import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
 
@@ -12,7 +13,7 @@ export function NodeFacts({ node }: { readonly node: NodeRun }): JSX.Element {
         <Status state={node.state} />
       </Fact>
       <Fact term="Kind">
-        {node.type} <code>{node.path}</code>
+        {node.type} <NodeName name={null} path={node.path} />
       </Fact>
       <Fact term="Began">
         <Time at={node.started_at} />

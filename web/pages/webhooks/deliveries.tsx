@@ -35,9 +35,12 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
       id: "event",
       head: "Event",
       cell: (each) => (
-        <Link to={links.webhook(subscriptionId, { ...(status && { status }), delivery: each.delivery_id })} data-row>
-          {each.event_type}
-        </Link>
+        <span className="wrap">
+          <Link to={links.webhook(subscriptionId, { ...(status && { status }), delivery: each.delivery_id })} data-row>
+            {each.event_type}
+          </Link>
+          {each.last_error !== null && <span className="narrow-only small muted">{each.last_error}</span>}
+        </span>
       ),
     },
     {
