@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { echo } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
+import { startHttpTarget } from "../support/http-target.ts";
 import { address, signedIn } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
@@ -22,6 +24,33 @@ describe("a run", () => {
     // What a viewer may not do is not offered.
     for (const name of ["Run again…", "Cancel…"]) expect(await page.getByRole("button", { name }).count()).toBe(0);
     await context.close();
+  });
+
+  it("says of a node that fails while it is looked at what happened, and nothing else", async () => {
+    const target = await startHttpTarget();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    target.on("/held", (_, response) => {
+      void held.then(() => response.writeHead(503).end());
+    });
+    const retry = { max_attempts: 2, initial_interval_ms: 600_000, backoff: 1 };
+    const http = { id: "http-0", type: "http", config: { method: "GET", url: `${target.url}/held` }, retry };
+    const nodes = [{ id: "in-0", type: "input" }, http, { id: "out-0", type: "output" }];
+    const project_id = await tenant.deploy(flow(nodes, ["in-0>http-0", "http-0>out-0"]));
+    const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "x" } });
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${body.run_id}?node=http-0`);
+    await page.locator("dl").getByText("Running").last().waitFor();
+    await page.getByText("Live", { exact: true }).waitFor();
+    release();
+    const fault = page.locator(".notice").filter({ has: page.locator("strong", { hasText: "http_status" }) });
+    await fault.waitFor();
+    // Events do not have the words of what helps.
+    expect(await fault.innerText()).not.toMatch(/What helps:\s*$/);
+    await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
+    await context.close();
+    await target.close();
   });
 
   it("keeps the node that is looked at in the address: over reload, back and a click", async () => {

@@ -31,6 +31,24 @@ const greeting = (): Flow =>
     ["in-0>first", "in-0>second", "first>second", "second>out-0"],
   );
 
+describe("the timeline", () => {
+  it("has each node below the ones that it waits for, also where they begin at the same moment", async () => {
+    const nodes = [
+      { id: "c", type: "input", config: { required: false, default: "x" } },
+      { id: "b", type: "template", config: { template: "{{c}}" } },
+      { id: "a", type: "guard", config: { check: "false", message: "No" } },
+      { id: "out-0", type: "output" },
+    ];
+    const run_id = await ended(flow(nodes, ["c>b", "b>a", "a>out-0"]));
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    const places = timeline(page).locator(".timeline-name [title]");
+    await expect
+      .poll(() => places.evaluateAll((all) => all.map((each) => each.getAttribute("title"))))
+      .toEqual(["c", "b", "a"]);
+    await context.close();
+  });
+});
+
 describe("going on from a node", () => {
   it("takes over what stood before it, with other inputs, and links both runs", async () => {
     const run_id = await ended(greeting(), { "in-0": "Ada" });

@@ -40,6 +40,34 @@ export function namesOf(flow: unknown): NodeNames {
   return names;
 }
 
+/** Numbers for the nodes, by their paths as above: each has a higher one than all it waits for. */
+export function ranksOf(flow: unknown): ReadonlyMap<string, number> {
+  const ranks = new Map<string, number>();
+  const add = (inner: unknown, before: string): void => {
+    const { nodes, edges } = flowShape(inner);
+    const missing = new Map(nodes.map(({ id }) => [id, 0]));
+    for (const { target } of edges) missing.set(target, (missing.get(target) ?? 0) + 1);
+    const targets = new Map<string, string[]>();
+    for (const { source, target } of edges) {
+      const all = targets.get(source);
+      if (all) all.push(target);
+      else targets.set(source, [target]);
+    }
+    const ready = nodes.map(({ id }) => id).filter((id) => missing.get(id) === 0);
+    for (const [at, id] of ready.entries()) {
+      ranks.set(before + id, at);
+      for (const target of targets.get(id) ?? []) {
+        const left = (missing.get(target) ?? 0) - 1;
+        missing.set(target, left);
+        if (left === 0) ready.push(target);
+      }
+    }
+    for (const { id, config } of nodes) if (config?.flow !== undefined) add(config.flow, `${before}${id}/`);
+  };
+  add(flow, "");
+  return ranks;
+}
+
 /** The name of the node at a place; null where the flow gives it none, and of an item. */
 export function nameAt(names: NodeNames, path: string): string | null {
   return path.endsWith("]") ? null : (names.get(path.replaceAll(/\[\d+\]/g, "")) ?? null);

@@ -31,7 +31,7 @@ export function around(path: string, isItem: boolean): string | null {
 }
 
 /** The nodes of a run as a tree: items are made of the paths of what is inside of them. */
-export function treeOf(nodes: readonly NodeRun[], names: NodeNames): NodeTree {
+export function treeOf(nodes: readonly NodeRun[], names: NodeNames, ranks: ReadonlyMap<string, number>): NodeTree {
   const byPath = new Map<string, TreeNode>();
   const roots: TreeNode[] = [];
   for (const run of nodes)
@@ -62,11 +62,18 @@ export function treeOf(nodes: readonly NodeRun[], names: NodeNames): NodeTree {
     const node = byPath.get(run.path);
     if (node) attach(node);
   }
-  for (const node of byPath.values())
-    if (node.children.some(({ index }) => index !== null))
-      node.children.sort((a, b) => (a.index ?? -1) - (b.index ?? -1));
-  return { roots, byPath };
+  const rankOf = ({ path }: TreeNode): number => ranks.get(path.replaceAll(/\[\d+\]/g, "")) ?? 0;
+  // Many begin within one millisecond: then the flow says which comes first.
+  const inOrder = (a: TreeNode, b: TreeNode): number =>
+    (a.index ?? -1) - (b.index ?? -1) || compared(startOf(a), startOf(b)) || rankOf(a) - rankOf(b);
+  for (const { children } of byPath.values()) children.sort(inOrder);
+  return { roots: roots.sort(inOrder), byPath };
 }
+
+/** When it started or, where it never did, was done with; last of all what waits. Texts of one form are in the order of the times. */
+const startOf = ({ run }: TreeNode): string => run?.started_at ?? run?.finished_at ?? "~";
+
+const compared = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 function called(path: string, names: NodeNames): Pick<TreeNode, "label" | "id"> {
   const name = nameAt(names, path);

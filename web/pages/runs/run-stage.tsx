@@ -17,7 +17,7 @@ import { NodeDetails } from "./node-details.tsx";
 import { around, placesAround, scopeOf, treeOf } from "./node-tree.ts";
 import type { NodeTree } from "./node-tree.ts";
 import { RunDetails } from "./run-details.tsx";
-import { flowShape, flowWithin } from "./flow-shape.ts";
+import { flowShape, flowWithin, ranksOf } from "./flow-shape.ts";
 import { graphOf, shownIn } from "./run-graph-data.ts";
 import { timelineRows } from "./timeline-rows.ts";
 
@@ -55,7 +55,8 @@ export function RunStage({
   const { data: version, error: flowError } = useQuery(flowOptions(run.project_id, run.flow_version));
   const nodes = useMemo(() => run.nodes ?? [], [run.nodes]);
   const names = useNodeNames(run);
-  const tree = useMemo(() => treeOf(nodes, names), [nodes, names]);
+  const ranks = useMemo(() => ranksOf(version?.flow), [version]);
+  const tree = useMemo(() => treeOf(nodes, names, ranks), [nodes, names, ranks]);
   const scope = scopeOf(tree, selected);
   const whole = useMemo(() => flowShape(version?.flow), [version]);
   const flow = useMemo(() => flowWithin(whole, scope), [whole, scope]);
