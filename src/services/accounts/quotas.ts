@@ -81,11 +81,24 @@ export function createQuotaReader(db: Database, defaults: QuotaLimits): QuotaRea
   };
 }
 
-/** The 429 of a quota: its name, how much of it is used, and when there is more. */
+/** The 429 of a quota: its name, how much of it is used, and when there is more. Of a quota of 0 there never is. */
 export function quotaExceeded(quota: Quota, keyId: string | null, limit: number, used: number): Problem {
+  const whose = keyId === null ? "organisation" : "key";
+  if (limit === 0) {
+    const who =
+      keyId === null
+        ? "Whoever runs the installation can change that, by `millrace quotas set` or its settings."
+        : `An admin of the organisation can change that, by PATCH /v2/api-keys/${keyId}/quotas.`;
+    return new Problem(
+      "quota_exceeded",
+      `The quota ${quota} of this ${whose} is 0, so nothing is let through. ${who}`,
+      {
+        extra: { quota, key_id: keyId, limit, used, resets_at: null },
+      },
+    );
+  }
   const { resets_at } = periodOf(quota, new Date());
   const seconds = resets_at === null ? 5 : Math.max(1, Math.ceil((Date.parse(resets_at) - Date.now()) / 1000));
-  const whose = keyId === null ? "organisation" : "key";
   const until = resets_at === null ? "" : ` There is more from ${resets_at} on.`;
   return new Problem(
     "quota_exceeded",

@@ -94,7 +94,8 @@ export async function insertWithin(db: Db, row: NewRun, caps: RunCaps): Promise<
 }
 
 function tooMany({ what, most, quota, usual }: ConcurrencyCap, used: number): Problem {
-  if (quota && usual !== true) return quotaExceeded("concurrent_runs", quota.key_id, most, used);
+  // The installation's own setting has a code of its own, but not where it is 0: no run has to end.
+  if (quota && (usual !== true || most === 0)) return quotaExceeded("concurrent_runs", quota.key_id, most, used);
   return new Problem(
     "too_many_concurrent_runs",
     `This ${what} may have ${most} runs under way; try again when one has ended.`,

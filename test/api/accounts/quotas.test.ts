@@ -75,6 +75,30 @@ it("limits how many runs are started in a minute, and says from when on there ar
   expect(Date.parse(body.resets_at) % 60_000).toBe(0);
 });
 
+it("promises nothing where a quota is 0, and says who can change it", async () => {
+  const tenant = await limited({ runs_per_minute: 0, storage_bytes: 0 });
+  const project_id = await tenant.deploy(echo());
+  const run = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": "a" } });
+  const skill = await tenant.secret.post("/v2/skills", { name: "any", description: "Any.", instructions: "x" });
+  for (const { status, body, headers } of [run, skill]) {
+    expect([status, body.code, headers.get("retry-after")]).toEqual([429, "quota_exceeded", null]);
+    expect(body).toMatchObject({ key_id: null, limit: 0, used: 0, resets_at: null });
+    expect(body.detail).toContain("is 0, so nothing is let through. Whoever runs the installation can change that");
+  }
+  const other = await limited({});
+  const { body: key } = await other.secret.post("/v2/api-keys", { name: "K", kind: "secret" });
+  await other.secret.patch(`/v2/api-keys/${key.key_id}/quotas`, { concurrent_runs: 0 });
+  const refused = await other.secret.post(
+    "/v2/runs",
+    { project_id: await other.deploy(echo()), inputs: { "in-0": "a" } },
+    { headers: { authorization: `Bearer ${key.key}` } },
+  );
+  expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, null]);
+  expect(refused.body.detail).toContain(
+    `An admin of the organisation can change that, by PATCH /v2/api-keys/${key.key_id}`,
+  );
+});
+
 it("limits the bytes that are stored, by what they are after a deletion", async () => {
   const tenant = await limited({ storage_bytes: 1000 });
   const reading = flow({ nodes: [node("doc-0", "files"), node("out-0", "output")], edges: edges("doc-0 > out-0") });
