@@ -13,6 +13,19 @@ import { findExperiment } from "../../stores/evals/experiments.ts";
 import { loadValues } from "./samples.ts";
 
 const PAGE = 200;
+const OWN_COLUMNS = [
+  "row_id",
+  "external_id",
+  "repetition",
+  "run_id",
+  "state",
+  "error",
+  "latency_ms",
+  "cost_usd",
+  "inputs",
+  "expected_outputs",
+  "outputs",
+];
 
 /** Writes the rows of an experiment with their scores into a file, which ends the job. */
 export async function exportExperiment(
@@ -42,21 +55,7 @@ export async function exportExperiment(
   }
 
   async function* csv(): AsyncGenerator<string> {
-    const names = evaluators.map(({ name }) => [name, `${name} passed`, `${name} error`]);
-    yield csvLine([
-      "row_id",
-      "external_id",
-      "repetition",
-      "run_id",
-      "state",
-      "error",
-      "latency_ms",
-      "cost_usd",
-      "inputs",
-      "expected_outputs",
-      "outputs",
-      ...names.flat(),
-    ]);
+    yield csvLine([...OWN_COLUMNS, ...scoreColumns(evaluators)]);
     for await (const row of rows()) {
       const outputs = await loadValues(blobs, row.outputs ?? {});
       const scores = evaluators.flatMap(({ evaluator_id }) => {
@@ -100,6 +99,18 @@ export async function exportExperiment(
     endJob(connection, job_id, { state: "completed", done, errors: [], blob_key: key }),
   );
   if (!ended) await blobs.delete(key);
+}
+
+/** Three columns each. The evaluator's id is in them where its name alone would give a column that there is already. */
+function scoreColumns(evaluators: ReadonlyArray<{ readonly evaluator_id: string; readonly name: string }>): string[] {
+  const columnsOf = (name: string) => [name, `${name} passed`, `${name} error`];
+  const used = new Map<string, number>();
+  for (const column of [...OWN_COLUMNS, ...evaluators.flatMap(({ name }) => columnsOf(name))])
+    used.set(column, (used.get(column) ?? 0) + 1);
+  return evaluators.flatMap(({ evaluator_id, name }) => {
+    const columns = columnsOf(name);
+    return columns.some((column) => used.get(column) !== 1) ? columnsOf(`${name} (${evaluator_id})`) : columns;
+  });
 }
 
 function cell(value: Json | JsonObject | undefined): string {

@@ -330,7 +330,9 @@ describe("experiments", () => {
 
   it("runs failed or chosen rows again, scores again, and exports", async () => {
     const dataset_id = await datasetOf(["ab", "AB", "a"], ["fail", "", "a"], ["zz", "ZZ", "b"]);
-    const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [right], splits: ["a"] });
+    const namesake = await makeEvaluator(tenant, { name: "right", type: "contains", config: { values: ["never"] } });
+    const evaluator_ids = [right, namesake];
+    const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids, splits: ["a"] });
     const early = await tenant.secret.post(`${experimentPath(id)}/jobs`, { kind: "rerun_failed" });
     expect([early.status, early.body.code]).toEqual([409, "conflict"]);
     await doJob(tenant, id, { kind: "run" });
@@ -352,16 +354,25 @@ describe("experiments", () => {
     expect(await get(id)).toMatchObject({ state: "COMPLETED" });
     const csv = await doJob(tenant, id, { kind: "export", format: "csv" });
     const file = await (await tenant.secret.raw("GET", csv.result_url)).text();
+    const own = "row_id,external_id,repetition,run_id,state,error,latency_ms,cost_usd,inputs,expected_outputs,outputs";
+    const [one, other] = [`right (${right})`, `right (${namesake})`];
     expect(file.split("\r\n")[0]).toBe(
-      "row_id,external_id,repetition,run_id,state,error,latency_ms,cost_usd,inputs,expected_outputs,outputs,right,right passed,right error",
+      `${own},${one},${one} passed,${one} error,${other},${other} passed,${other} error`,
     );
     expect(file).toContain(`COMPLETED,`);
+    expect(file).toContain(",true,true,,false,false,");
+    const alone = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [right], splits: ["b"] });
+    await doJob(tenant, alone, { kind: "run" });
+    const { result_url } = await doJob(tenant, alone, { kind: "export", format: "csv" });
+    expect((await (await tenant.secret.raw("GET", result_url)).text()).split("\r\n")[0]).toBe(
+      `${own},right,right passed,right error`,
+    );
     const jsonl = await doJob(tenant, id, { kind: "export" });
     const lines = (await (await tenant.secret.raw("GET", jsonl.result_url)).text())
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line));
-    expect(lines[0]).toMatchObject({ outputs: { "out-0": "AB" }, scores: [{ passed: true }] });
+    expect(lines[0]).toMatchObject({ outputs: { "out-0": "AB" }, scores: [{ passed: true }, { passed: false }] });
   });
 
   it("is cancelled with what is under way; the rest can be run later", async () => {
