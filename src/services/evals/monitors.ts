@@ -1,7 +1,7 @@
 import type { Config } from "../../config.ts";
 import { NO_ALERT, UNKNOWN_ALERT } from "../../domain/evals/alert.ts";
 import type { AlertSettings } from "../../domain/evals/alert.ts";
-import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
 import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -19,7 +19,7 @@ import type { MonitorPlan, MonitorRow, MonitorDetail } from "../../stores/evals/
 import type { Schedules } from "../../temporal/schedules.ts";
 import { changeChecked, changeLocked } from "../change.ts";
 import { followSchedule } from "../schedules/apply.ts";
-import { requireProject } from "../projects/projects.ts";
+import { requireProject, unknownFlowVersions } from "../projects/projects.ts";
 import { requireEvaluator } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
@@ -76,7 +76,10 @@ async function requireLocked(db: Db, monitorId: string): Promise<MonitorRow> {
   return row;
 }
 
-/** Pins the present versions of the evaluators. Throws 404 for missing ones, and 422 for too many. */
+/**
+ * Pins the present versions of the evaluators. Throws 404 for missing ones, and 422 for too many, and for versions that
+ * the flow does not have.
+ */
 async function planOf({ db, config }: MonitorDeps, orgId: string, request: MonitorRequest): Promise<MonitorPlan> {
   const limits = monitorLimits(config);
   const ids = [...new Set(request.evaluator_ids)];
@@ -91,6 +94,7 @@ async function planOf({ db, config }: MonitorDeps, orgId: string, request: Monit
     throw invalid(["body", "max_per_hour"], `At most ${limits.max_sampled_runs_per_hour} runs an hour`);
   await requireProject(db, orgId, request.project_id, "project");
   return await db.org(orgId, async (connection) => {
+    await requireFlowVersions(connection, request.project_id, request.flow_versions ?? []);
     const evaluators: Array<{ evaluator_id: string; version: number }> = [];
     for (const evaluator_id of ids) {
       const { version } = await requireEvaluator(connection, evaluator_id);
@@ -98,6 +102,16 @@ async function planOf({ db, config }: MonitorDeps, orgId: string, request: Monit
     }
     return { ...rest, max_per_hour, evaluators };
   });
+}
+
+/** Throws 422 for versions that the project's flow does not have: such a monitor would never see a run. */
+async function requireFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<void> {
+  const issues = (await unknownFlowVersions(db, projectId, versions)).map((index) => ({
+    loc: ["body", "flow_versions", index],
+    msg: `The flow has no version ${versions[index]}`,
+    type: "value_error",
+  }));
+  if (issues.length > 0) throw new ValidationProblem(issues);
 }
 
 /** Creates a monitor. Throws 404, 409 if the organisation has as many as it may, and 422. */

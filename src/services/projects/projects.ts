@@ -1,5 +1,6 @@
 import { notFound } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
+import { missingFlowVersions } from "../../stores/projects/flow-versions.ts";
 import { existingProjects, findProject } from "../../stores/projects/projects.ts";
 import { projectOf } from "../../stores/projects/project-of.ts";
 import type { ProjectOwned } from "../../stores/projects/project-of.ts";
@@ -34,6 +35,12 @@ export function findOwningProject(
 export async function unknownProjects(db: Database, orgId: string, projectIds: readonly string[]): Promise<number[]> {
   const known = new Set(await db.org(orgId, (connection) => existingProjects(connection, projectIds)));
   return projectIds.flatMap((id, at) => (known.has(id) ? [] : [at]));
+}
+
+/** The indexes of versions that a project does not have, for callers with a connection. */
+export async function unknownFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<number[]> {
+  const missing = new Set(await missingFlowVersions(db, projectId, versions));
+  return versions.flatMap((version, at) => (missing.has(version) ? [at] : []));
 }
 
 /** Whether a project exists, for callers with a connection. */

@@ -71,6 +71,19 @@ export async function findFlowVersion(db: Db, projectId: string, version: number
   return rows[0] ?? null;
 }
 
+/** Which of these versions a project does not have. */
+export async function missingFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<number[]> {
+  const rows = await db.query<{ version: number }>(
+    {
+      name: "missing_flow_versions",
+      text: `select version from unnest($2::int[]) as wanted (version)
+        where not exists (select ${FROM} and v.project_id = $1::uuid and v.version = wanted.version)`,
+    },
+    [projectId, versions],
+  );
+  return rows.map(({ version }) => version);
+}
+
 /** Whether a version is or was published. */
 export async function wasPublished(db: Db, projectId: string, version: number): Promise<boolean> {
   const rows = await db.query(

@@ -60,6 +60,21 @@ const eventsOf = (id: string): Promise<Array<{ type: string; data: Record<string
   );
 
 describe("monitors", () => {
+  it("are refused versions that the flow does not have", async () => {
+    const body = { name: "M", project_id, evaluator_ids: [loud], flow_versions: [1, 900, 901] };
+    const refused = [
+      { loc: ["body", "flow_versions", 1], msg: "The flow has no version 900" },
+      { loc: ["body", "flow_versions", 2], msg: "The flow has no version 901" },
+    ];
+    const created = await tenant.secret.post(MONITORS, body);
+    expect([created.status, created.body.detail]).toMatchObject([422, refused]);
+    const path = `${MONITORS}/${await makeMonitor({ flow_versions: [1] })}`;
+    const { flow_versions } = body;
+    const changed = await tenant.secret.patch(path, { flow_versions });
+    expect([changed.status, changed.body.detail]).toMatchObject([422, refused]);
+    expect((await tenant.secret.patch(path, { flow_versions: null })).status).toBe(200);
+  });
+
   it("sample runs by rate, cap and filter, and score them; what cannot be scored is an error", async () => {
     const all = await makeMonitor({ sampling_rate: 1, evaluator_ids: [loud, judge] });
     const half = await makeMonitor({ sampling_rate: 0.5 });
@@ -69,6 +84,8 @@ describe("monitors", () => {
       filter: { tags: ["a", "b"], metadata: { shop: 7 }, user_ids: ["ada-1"] },
     });
     const failed = await makeMonitor({ sampling_rate: 1, filter: { states: ["FAILED"] } });
+    const flow = { ...shouting(), name: "another version" };
+    await tenant.secret.post(`/v2/projects/${project_id}/versions`, { flow, publish: false });
     const other = await makeMonitor({ sampling_rate: 1, flow_versions: [2] });
     const off = await makeMonitor({ sampling_rate: 1, enabled: false });
     const batch = await makeMonitor({ sampling_rate: 1, filter: { run_types: ["batch"] } });
