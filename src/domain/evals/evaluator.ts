@@ -135,7 +135,11 @@ function isPart(definition: EvaluatorDefinition): definition is EvaluatorDefinit
 }
 
 function faultsOf(error: z.ZodError, before: ReadonlyArray<string | number> = []): EvaluatorFault[] {
-  return error.issues.map(({ path, message }) => ({ path: [...before, ...(path as Array<string | number>)], message }));
+  return error.issues.flatMap((issue): EvaluatorFault[] => {
+    const path = [...before, ...(issue.path as Array<string | number>)];
+    if (issue.code !== "unrecognized_keys") return [{ path, message: issue.message }];
+    return issue.keys.map((key) => ({ path: [...path, key], message: "Extra inputs are not permitted" }));
+  });
 }
 
 /** The definitions to score: the parts of a composite, otherwise the definition itself. */

@@ -57,7 +57,7 @@ describe("evaluators", () => {
     expect(same.body).toEqual(changed.body);
     expect((await tenant.secret.patch(path, {})).body).toEqual(changed.body);
     const refused = await tenant.secret.patch(path, { config: { pattern: "x" } });
-    expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ["body", "config"]]);
+    expect([refused.status, refused.body.detail[0].loc]).toEqual([422, ["body", "config", "pattern"]]);
     const { data } = (await tenant.secret.get(EVALUATORS, { query: { type: "levenshtein" } })).body;
     expect(data).toEqual([changed.body]);
     expect((await tenant.secret.delete(path)).status).toBe(204);

@@ -191,7 +191,7 @@ describe("evaluators", () => {
 
   it.each([
     ["an unknown type", { type: "vibes" }, ["type"]],
-    ["an unknown option", { type: "regex", config: { pattern: "a", global: true } }, ["config"]],
+    ["an unknown option", { type: "regex", config: { pattern: "a", global: true } }, ["config", "global"]],
     ["a pattern that RE2 does not have", { type: "regex", config: { pattern: "(?=a)" } }, ["config", "pattern"]],
     ["code that does not parse", { type: "code", config: { source: "function main( {" } }, ["config", "source"]],
     [
