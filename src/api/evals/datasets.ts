@@ -146,7 +146,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
         const metadata = body.metadata as JsonObject;
         const dataset = await createDataset(
           deps,
-          { ...body, input_schema, metadata, dataset_id, org_id },
+          { ...body, tags: [...new Set(body.tags)], input_schema, metadata, dataset_id, org_id },
           auditOf(audit, dataset_id),
         );
         const { body: view, headers } = toResponse(dataset);
@@ -186,6 +186,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           ...body,
           input_schema: body.input_schema as JsonObject | null | undefined,
           metadata: body.metadata as JsonObject | undefined,
+          tags: body.tags && [...new Set(body.tags)],
         };
         const dataset = await changeDataset(
           deps,

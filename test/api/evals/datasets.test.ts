@@ -25,9 +25,10 @@ const csv = (text: string, rest: Record<string, unknown> = {}) => ({
 describe("datasets", () => {
   it("is created, listed by project and tag, changed against its ETag, and deleted", async () => {
     const project_id = await tenant.deploy(echo());
-    const answer = await tenant.secret.post("/v2/evals/datasets", { name: "Golden", project_id, tags: ["gold"] });
+    const answer = await tenant.secret.post("/v2/evals/datasets", { name: "Golden", project_id, tags: ["gold", "gold"] });
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({ name: "Golden", project_id, version: 0, row_count: 0, input_schema: null });
+    expect(answer.body.tags).toEqual(["gold"]);
     const path = answer.headers.get("location") ?? "";
     const listed = async (query: Record<string, string>) =>
       (await tenant.secret.get("/v2/evals/datasets", { query })).body.data.map((each: { name: string }) => each.name);
