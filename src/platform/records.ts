@@ -51,17 +51,23 @@ async function* readCsv(text: Readable): AsyncGenerator<FileRecord> {
   });
   const done = pipeline(content, rows).catch(() => undefined);
   let columns: readonly string[] | undefined;
+  let width = 0;
   const lineOf = createLineCount();
   try {
     for await (const { record, info } of rows as AsyncIterable<{ record: string[]; info: { lines: number } }>) {
       const line = lineOf(record, info.lines);
       if (columns === undefined) {
         columns = requireColumns(record);
+        width = record.length;
         continue;
       }
-      if (record.length === columns.length) {
-        yield { line, value: Object.fromEntries(columns.map((name, i) => [name, record[i] ?? ""])) };
-      } else yield { line, problem: `The record has ${record.length} fields where the header has ${columns.length}` };
+      const beyond = record.slice(columns.length);
+      if (record.length !== width && record.length !== columns.length)
+        yield { line, problem: `The record has ${record.length} fields where the header has ${width}` };
+      else if (beyond.some((cell) => cell !== "")) {
+        const column = columns.length + beyond.findIndex((cell) => cell !== "") + 1;
+        yield { line, problem: `The record has a value in column ${column}, which has no name` };
+      } else yield { line, value: Object.fromEntries(columns.map((name, i) => [name, record[i] ?? ""])) };
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
@@ -107,7 +113,10 @@ function delimiterIn(head: string): string {
   return most?.[0] ?? ",";
 }
 
-function requireColumns(names: string[]): string[] {
+/** Without the empty ones at the end, which spreadsheets write. */
+function requireColumns(header: string[]): string[] {
+  const names = header.slice(0, header.findLastIndex((name) => name !== "") + 1);
+  if (names.length === 0) throw new RecordsUnreadable("The header names no column.");
   if (names.length > MAX_COLUMNS) throw new RecordsUnreadable(`The file has more than ${MAX_COLUMNS} columns.`);
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined)
@@ -215,13 +224,18 @@ function faultOf(value: unknown, depth: number, names: boolean): string | undefi
   return undefined;
 }
 
-/** A row of a CSV file. Cells that a spreadsheet would take for a formula begin with an apostrophe. */
+/** A row of a CSV file. Cells that a spreadsheet would take for a formula begin with an apostrophe: see readCell. */
 export function csvLine(cells: readonly string[]): string {
   const quoted = cells.map((cell) => {
-    const inert = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+    const inert = /^'*[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
     return /[",\r\n]/.test(inert) ? `"${inert.replaceAll('"', '""')}"` : inert;
   });
   return `${quoted.join(",")}\r\n`;
+}
+
+/** The text that csvLine has written as this cell. In files of others an apostrophe may be the text's own. */
+export function readCell(cell: string): string {
+  return /^'+[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell;
 }
 
 /** Characters of an export's chunk. */

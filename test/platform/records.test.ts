@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import iconv from "iconv-lite";
 import { describe, expect, it } from "vitest";
-import { RecordsUnreadable, readRecords } from "../../src/platform/records.ts";
+import { RecordsUnreadable, csvLine, readCell, readRecords } from "../../src/platform/records.ts";
 import type { FileRecord } from "../../src/platform/records.ts";
 
 /** The records of bytes that arrive in pieces of a size. */
@@ -45,6 +45,35 @@ describe("records of a table", () => {
       expect(records.map(({ line }) => line)).toEqual([2, 6, 7, 9]);
     }
   });
+
+  it.each([
+    ["one", "a,b,\n1,2,\n"],
+    ["three", "a;b;;;\n1;2;;;\n"],
+    ["two that the record does not have", "a,b,,\n1,2\n"],
+  ])("have no empty columns of a spreadsheet at their end: %s", async (_, text) => {
+    expect(valuesOf(await read("csv", Buffer.from(text)))).toEqual([{ a: "1", b: "2" }]);
+  });
+
+  it("are told where a value has no column's name, or there are more or fewer fields than the header has", async () => {
+    expect(valuesOf(await read("csv", Buffer.from("a,b,,\n1,2,,x\n1,2,\n1\n1,2,,,\n")))).toEqual([
+      "The record has a value in column 4, which has no name",
+      "The record has 3 fields where the header has 4",
+      "The record has 1 fields where the header has 4",
+      "The record has 5 fields where the header has 4",
+    ]);
+    await expect(read("csv", Buffer.from(",,\n1,2,3\n"))).rejects.toThrow("The header names no column.");
+    await expect(read("csv", Buffer.from("a,,,b\n1,2,3,4\n"))).rejects.toThrow('The header names the column "" twice.');
+  });
+
+  it.each(["=1", "-1", "'=1", "''-1", "'", "'a", "@x", "a=1", "\ta", 'say "hi",\n'])(
+    "csv-formula: have the cell %j as it was written, and no formula in between",
+    async (cell) => {
+      const line = csvLine(["x", cell]);
+      expect(line).not.toMatch(/^x,"?[=+\-@\t\r]/);
+      const [value] = valuesOf(await read("csv", Buffer.from(`a,b\r\n${line}`))) as Array<{ b: string }>;
+      expect(readCell(value?.b ?? "none")).toBe(cell);
+    },
+  );
 
   it("refuse a quote within a field, and quote little of it", async () => {
     const text = `a,b\n${"x".repeat(10_000)}" wide,1\n`;

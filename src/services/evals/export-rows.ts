@@ -6,6 +6,8 @@ import { listRows, rowColumns } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow, RowSearch } from "../../stores/evals/dataset-rows.ts";
 
 const PAGE = 500;
+/** The first columns of an exported table; by them an import knows one. */
+export const ROW_COLUMNS = ["row_id", "external_id", "split", "tags", "status"] as const;
 
 /** The rows of a version of a dataset as a file: JSONL has them unchanged, CSV has a column for each node. */
 export function exportRows(
@@ -30,8 +32,7 @@ export function exportRows(
 
   async function* csv(): AsyncGenerator<string> {
     const columns = await db.org(orgId, (connection) => rowColumns(connection, datasetId, search.version));
-    const own = ["row_id", "external_id", "split", "tags", "status"];
-    yield csvLine([...own, ...columns.map(({ part, name }) => `${part}.${name}`)]);
+    yield csvLine([...ROW_COLUMNS, ...columns.map(({ part, name }) => `${part}.${name}`)]);
     for await (const row of rows()) {
       const cells = columns.map(({ part, name }) => cellText(row[part][name]));
       yield csvLine([row.row_id, row.external_id ?? "", row.split ?? "", row.tags.join(","), row.status, ...cells]);

@@ -5,11 +5,12 @@ import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import { readRecords } from "../../platform/records.ts";
+import { readCell, readRecords } from "../../platform/records.ts";
 import type { FileRecord } from "../../platform/records.ts";
 import type { Database } from "../../stores/db.ts";
 import { listRunsToImport } from "../../stores/evals/run-values.ts";
 import type { RunValues } from "../../stores/evals/run-values.ts";
+import { ROW_COLUMNS } from "./export-rows.ts";
 
 /** What reading the records of an import needs. */
 export interface SourceDeps {
@@ -42,7 +43,17 @@ export async function* recordsOf(
   signal: AbortSignal,
 ): AsyncGenerator<SourceRecord> {
   if (source.type === "runs") yield* recordsOfRuns(deps, orgId, source.filter, source.limit);
-  else yield* readRecords(source.type, await open(deps, source, signal));
+  else
+    for await (const record of readRecords(source.type, await open(deps, source, signal)))
+      yield source.type === "csv" ? asExported(record) : record;
+}
+
+/** A record of a table that we have exported, with the texts that were there. */
+function asExported(record: FileRecord): FileRecord {
+  if (!("value" in record)) return record;
+  const cells = Object.entries(record.value as Readonly<Record<string, string>>);
+  if (!ROW_COLUMNS.every((name, index) => cells[index]?.[0] === name)) return record;
+  return { ...record, value: Object.fromEntries(cells.map(([name, cell]) => [name, readCell(cell)])) };
 }
 
 async function open(

@@ -25,7 +25,11 @@ const csv = (text: string, rest: Record<string, unknown> = {}) => ({
 describe("datasets", () => {
   it("is created, listed by project and tag, changed against its ETag, and deleted", async () => {
     const project_id = await tenant.deploy(echo());
-    const answer = await tenant.secret.post("/v2/evals/datasets", { name: "Golden", project_id, tags: ["gold", "gold"] });
+    const answer = await tenant.secret.post("/v2/evals/datasets", {
+      name: "Golden",
+      project_id,
+      tags: ["gold", "gold"],
+    });
     expect(answer.status).toBe(201);
     expect(answer.body).toMatchObject({ name: "Golden", project_id, version: 0, row_count: 0, input_schema: null });
     expect(answer.body.tags).toEqual(["gold"]);
@@ -436,6 +440,17 @@ describe("imports", () => {
     const table = await makeDataset(tenant);
     const imported = await importInto(tenant, table, { source: { type: "csv", text: await file("csv") } });
     expect(imported.counts).toMatchObject({ created: 2, failed: 0 });
+    const written = rows.map(({ external_id = null, inputs }) => [external_id, inputs]);
+    const read = (await contentOf(tenant, table)) as unknown[][];
+    expect(read.map(([external_id, inputs]) => [external_id, inputs])).toEqual(written);
+    expect((await tenant.secret.get(rowsPath(table), { query: { split: "test" } })).body.data).toMatchObject([
+      { metadata: { source: "-1" } },
+    ]);
+    // In a table of somebody else an apostrophe is the text's own.
+    const theirs = await makeDataset(tenant);
+    const mapping = { inputs: { "in-0": "q" } };
+    await importInto(tenant, theirs, { source: { type: "csv", text: "q\n'=1\n" }, mapping });
+    expect(await contentOf(tenant, theirs)).toEqual([[null, { "in-0": "'=1" }, {}]]);
   });
 
   it("refuses a source without or with too much of a file", async () => {
