@@ -1,21 +1,22 @@
 import { defineConfig } from "vitest/config";
-import { LONG_ONLY } from "./test/support/long-files.ts";
+import { LONG_OWN, LONG_SHARED, LONG_WEB } from "./test/support/long-files.ts";
+import { inBrowser, onSharedService } from "./test/support/projects.ts";
 import { SlowFirst } from "./test/support/slow-first.ts";
 
 // npm test runs on the newest Postgres that is supported, these on the oldest.
 process.env["MILLRACE_TEST_POSTGRES"] ??= "oldest";
+process.env["MILLRACE_TEST"] = "long";
 
 /** What is measured there must not be disturbed by other files. */
 const alone = ["test/long/console-large-run.test.ts"];
 
 // `npm run test:long`: what takes minutes each. Parts that are killed again and again for MILLRACE_SOAK_MINUTES (default
 // 10), servers that are gone or frozen under load, every phase of schemathesis, all patterns of the sources, an upgrade, what the
-// image is made of, outages that need services of their own (test/support/long-files.ts), and the kills, starts, costly flows and
-// new rows of which npm test has a few (test/support/long.ts).
+// image is made of, what takes long for what it shows (test/support/long-files.ts), and the kills, starts, costly
+// flows and new rows of which npm test has a few (test/support/long.ts).
 const common = {
   globalSetup: ["test/support/global-setup.ts"],
   setupFiles: ["test/support/seed.ts"],
-  env: { MILLRACE_TEST: "long" },
   testTimeout: 24 * 60 * 60 * 1000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 60_000 } },
@@ -26,6 +27,8 @@ export default defineConfig({
     reporters: ["verbose", "./test/support/closing-line.ts"],
     sequence: { sequencer: SlowFirst },
     projects: [
+      onSharedService({ include: LONG_SHARED }, 0),
+      inBrowser({ include: LONG_WEB }, 1),
       {
         // These wait for most of their time: for what is killed to come back, for what is due.
         test: {
@@ -34,12 +37,11 @@ export default defineConfig({
           include: [
             "test/long/**/*.test.ts",
             "test/stores/**/*.test.ts",
-            ...LONG_ONLY,
+            ...LONG_OWN,
             "test/api/http/lost-updates.test.ts",
             "test/api/triggers/new-rows.test.ts",
             "test/dev/npm-start.test.ts",
             "test/kill/cancel.test.ts",
-            "test/kill/lost-messages.test.ts",
             "test/kill/lost-workflows.test.ts",
             "test/kill/parts.test.ts",
             "test/kill/webhooks.test.ts",
@@ -47,11 +49,11 @@ export default defineConfig({
           ],
           exclude: alone,
           maxWorkers: 3,
-          sequence: { groupOrder: 0 },
+          sequence: { groupOrder: 1 },
         },
       },
       {
-        test: { ...common, name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 1 } },
+        test: { ...common, name: "alone", include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },

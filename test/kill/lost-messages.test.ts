@@ -11,7 +11,6 @@ import type { Bench } from "../engine/support.ts";
 import { startInputs } from "../support/payloads.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
-import { LONG } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
@@ -54,46 +53,40 @@ const until = (runId: string, state: string): Promise<Row> =>
   );
 
 describe("a crash between a run's row and its workflow's start", () => {
-  it.skipIf(LONG)(
-    "a run accepted while Temporal is down, by an api that is then killed, starts when Temporal is back",
-    async () => {
-      const project_id = await bench.deploy(greeting);
-      await installation.temporal.kill();
-      const posted = await Promise.all(["a", "b", "c"].map((name) => bench.start(project_id, { "in-0": name })));
-      for (const run of posted) expect(run.state).toBe("PENDING");
-      await installation.api[0]?.kill();
-      await installation.temporal.restart();
-      // The api is still down: the worker's sweeper starts the run.
-      for (const [at, { run_id }] of posted.entries()) {
-        expect((await until(run_id, "COMPLETED")).outputs).toEqual({ "out-0": { v: `hello ${"abc"[at]}` } });
-      }
-      await installation.api[0]?.restart();
-      recordKill({
-        killed: "temporal, then the api",
-        when: "after 201, before any workflow was started",
-        runs: 3,
-        outcome: "COMPLETED, started by the worker's sweeper while the api was still down",
-      });
-    },
-  );
+  it("a run accepted while Temporal is down, by an api that is then killed, starts when Temporal is back", async () => {
+    const project_id = await bench.deploy(greeting);
+    await installation.temporal.kill();
+    const posted = await Promise.all(["a", "b", "c"].map((name) => bench.start(project_id, { "in-0": name })));
+    for (const run of posted) expect(run.state).toBe("PENDING");
+    await installation.api[0]?.kill();
+    await installation.temporal.restart();
+    // The api is still down: the worker's sweeper starts the run.
+    for (const [at, { run_id }] of posted.entries()) {
+      expect((await until(run_id, "COMPLETED")).outputs).toEqual({ "out-0": { v: `hello ${"abc"[at]}` } });
+    }
+    await installation.api[0]?.restart();
+    recordKill({
+      killed: "temporal, then the api",
+      when: "after 201, before any workflow was started",
+      runs: 3,
+      outcome: "COMPLETED, started by the worker's sweeper while the api was still down",
+    });
+  });
 
-  it.skipIf(LONG)(
-    "a run whose api was killed before it called Temporal is started, with everything the request carried",
-    async () => {
-      const project_id = await bench.deploy({ ...greeting, settings: { redact: ["$.inputs.in-0"] } });
-      const run_id = await orphan(project_id, { "in-0": "you" });
-      expect((await rowOf(run_id))?.state).toBe("PENDING");
-      expect(await until(run_id, "COMPLETED")).toMatchObject({ outputs: { "out-0": { v: "hello you" } } });
-      recordKill({
-        killed: "api (its death after the insert, exactly)",
-        when: "between the row's commit and the call to Temporal; redacted inputs",
-        runs: 1,
-        outcome: "COMPLETED, started by the sweeper",
-      });
-    },
-  );
+  it("a run whose api was killed before it called Temporal is started, with everything the request carried", async () => {
+    const project_id = await bench.deploy({ ...greeting, settings: { redact: ["$.inputs.in-0"] } });
+    const run_id = await orphan(project_id, { "in-0": "you" });
+    expect((await rowOf(run_id))?.state).toBe("PENDING");
+    expect(await until(run_id, "COMPLETED")).toMatchObject({ outputs: { "out-0": { v: "hello you" } } });
+    recordKill({
+      killed: "api (its death after the insert, exactly)",
+      when: "between the row's commit and the call to Temporal; redacted inputs",
+      runs: 1,
+      outcome: "COMPLETED, started by the sweeper",
+    });
+  });
 
-  it.runIf(LONG)("one that is cancelled before it could start never starts", async () => {
+  it("one that is cancelled before it could start never starts", async () => {
     const project_id = await bench.deploy(asking(`${target.url}/never`));
     await installation.temporal.kill();
     const { run_id } = await bench.start(project_id);
@@ -160,7 +153,7 @@ describe("a crash between a run's row and its workflow's start", () => {
 });
 
 describe("a signal lost in an outage of Temporal", () => {
-  it.skipIf(LONG)("a cancel is repeated until it arrives, and reaches the children", async () => {
+  it("a cancel is repeated until it arrives, and reaches the children", async () => {
     const child = await bench.deploy(asking(`${target.url}/hang`));
     const parent = await bench.deploy(
       flow([{ id: "sub-0", type: "subflow", config: { project_id: child, inputs: {} } }, out], ["sub-0>out-0"]),
@@ -192,7 +185,7 @@ describe("a signal lost in an outage of Temporal", () => {
     });
   });
 
-  it.runIf(LONG)("the answer to a pause is repeated until it is accepted", async () => {
+  it("the answer to a pause is repeated until it is accepted", async () => {
     const project = await bench.deploy(
       flow(
         [
