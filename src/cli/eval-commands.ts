@@ -1,4 +1,5 @@
-import { writeFile } from "node:fs/promises";
+import { access, constants, stat, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { isUuid } from "../domain/uuid.ts";
@@ -33,18 +34,30 @@ export function addEvalCommands(program: Command): void {
     .option("--junit <file>", "write the scores of the rows as JUnit XML")
     .action(async (what: string, options: RunOptions) => {
       const { api } = openApi(options);
+      if (options.junit !== undefined) await requireWritable(options.junit);
       const id = isUuid(what) ? what : await createFromFile(api, await readEvalFile(what));
       const experiment = await untilInterrupted(
         () => runToEnd(api, id, options.json !== true),
         `The experiment goes on. Follow it again: ${invocation()} eval run ${id}`,
       );
       const status = await api.get<Status>(`/v2/evals/experiments/${id}/status`);
-      if (options.junit !== undefined) await writeFile(options.junit, await junitOf(api, experiment, status));
       show(options.json, { ...experiment, status }, () => linesOf(experiment, status));
+      if (options.junit !== undefined) await writeFile(options.junit, await junitOf(api, experiment, status));
       const isGood = experiment.state === "COMPLETED" && (experiment.verdict ?? "passed") === "passed";
       // The error has been shown already.
       if (!isGood) throw new CommandFailure("");
     });
+}
+
+/** An experiment may cost money and hours: that its report has no place is said before it starts. */
+async function requireWritable(file: string): Promise<void> {
+  try {
+    const existing = await stat(file).catch(() => undefined);
+    if (existing?.isDirectory() === true) throw new Error("it is a directory");
+    await access(existing === undefined ? dirname(file) : file, constants.W_OK);
+  } catch (error) {
+    throw new CommandFailure(`--junit ${file} cannot be written: ${(error as Error).message}`, 2);
+  }
 }
 
 async function runToEnd(api: ApiClient, id: string, isWatched: boolean): Promise<ExperimentView> {

@@ -55,6 +55,20 @@ describe("millrace eval run", () => {
     expect(report).toContain('<testcase classname="gates" name="mean of right gt 0.9"');
   });
 
+  it.each([
+    ["in a folder that is not there", join(folder, "none", "report.xml")],
+    ["a folder", folder],
+  ])("starts nothing where the report cannot be written: %s", async (_, junit) => {
+    const before = (await tenant.secret.get("/v2/evals/experiments")).body.data;
+    const outcome = await run(`${RIGHT}\n`, "--junit", junit);
+    expect(outcome).toMatchObject({
+      code: 2,
+      stdout: "",
+      stderr: expect.stringContaining(`--junit ${junit} cannot be written`),
+    });
+    expect((await tenant.secret.get("/v2/evals/experiments")).body.data).toEqual(before);
+  });
+
   it("says what a file lacks, or names that is not there", async () => {
     expect(await run("gates: 1\n")).toMatchObject({ code: 2, stderr: expect.stringContaining("gates:") });
     expect(await run("evaluators: [none]\n")).toMatchObject({
