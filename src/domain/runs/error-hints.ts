@@ -20,7 +20,7 @@ const HINTS: Readonly<Record<string, string>> = {
   documents_missing: "Upload the documents that the node reads before the run is started.",
   expression_failed: "Look at the values that the expression reads: has() asks whether one is there.",
   expression_too_costly: "Let the expression look at less, for example item by item in a map.",
-  file_not_found: "Upload the file again: it is not there any more.",
+  file_not_found: "Upload the file again: it was removed.",
   file_too_large: "Upload a smaller file, or split it.",
   guard_failed: "The flow itself has refused this: look at the inputs that its guard checks.",
   http_failed: "The server was not reached: look at the address, then run it again.",
