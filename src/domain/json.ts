@@ -27,8 +27,11 @@ export function jsonLength(value: Json): number {
   return JSON.stringify(value).length;
 }
 
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** A member of a value; null if the value has none of this name. */
 export function memberOf(value: Json, name: string): Json {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
-  return (Object.hasOwn(value, name) ? (value as JsonObject)[name] : null) ?? null;
+  return (isObject(value) && Object.hasOwn(value, name) ? value[name] : null) ?? null;
 }

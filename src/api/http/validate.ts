@@ -6,6 +6,7 @@ import { toValidationIssues } from "./issues.ts";
 import type { Location } from "./issues.ts";
 import type { Operation } from "./operation.ts";
 import { absenceOf } from "./path-id.ts";
+import { isObject } from "../../domain/json.ts";
 
 type Texts = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -114,10 +115,6 @@ function readLooseBody(schema: z.ZodObject, value: object, issues: ValidationIss
 /** One by one: a body can have more issues than a call has room for arguments. */
 function addIssues(issues: ValidationIssue[], error: z.ZodError, value: unknown): void {
   for (const issue of toValidationIssues(error, "body", value)) issues.push(issue);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function pick(schema: z.ZodObject, texts: Texts): Texts {

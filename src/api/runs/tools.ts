@@ -6,6 +6,7 @@ import { Problem } from "../../domain/errors.ts";
 import { asText } from "../../domain/providers/action.ts";
 import { GET_RUN } from "../../domain/flow/io/tool-names.ts";
 import { jsonObjectSchema, jsonValueSchema } from "../../domain/json-schema.ts";
+import { isObject } from "../../domain/json.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import {
   agreedVersion,
@@ -203,10 +204,6 @@ asks for it. \`notifications/cancelled\`, and a client that goes away, end the w
 /** Clients list both types, as they must; events tell more. */
 function accepts(header: string | undefined): boolean {
   return header?.toLowerCase().includes(EVENT_STREAM) === true;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "progressToken"> & {

@@ -1,3 +1,4 @@
+import { isObject } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 
 /** Levels of a schema in strict mode, and members of all its objects. */
@@ -81,8 +82,4 @@ function strictMembers(value: Json | undefined, level: number, count: { members:
     made[name] = found;
   }
   return made;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { jsonOf, requireExpected, requireOutput } from "./kind.ts";
 import type { EvaluatorKind } from "./kind.ts";
@@ -61,8 +62,4 @@ function leaf(isSame: boolean, place: string, tally: Tally): void {
 
 function own(value: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -8,6 +8,7 @@ import { checkTemplate } from "../expressions/liquid/liquid.ts";
 import { addSchemaIssues, shorten, WITH_INPUT, type Path, type ProblemList } from "./problems.ts";
 import { NODE_KINDS, type NodeKind } from "../kinds.ts";
 import { type Reads } from "../scope.ts";
+import { isObject } from "../../json.ts";
 
 /** The context of one validation. */
 export interface Validation {
@@ -215,8 +216,4 @@ function checkExpression(
   if (check.ok) return { path, reads: check.reads };
   problems.add({ code: "invalid_expression", path, node_id, message: check.message });
   return undefined;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

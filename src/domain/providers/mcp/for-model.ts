@@ -1,4 +1,5 @@
 import { canonicalJson } from "../../flow/definition/content-hash.ts";
+import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 
 /**
@@ -42,8 +43,4 @@ function isSame(text: string, structured: Json): boolean {
 
 function isParts(value: Json | undefined): value is JsonObject[] {
   return Array.isArray(value) && value.every((part: Json) => isObject(part) && typeof part["type"] === "string");
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
 import { createFormCompiler, MAX_SCHEMA_CHARS } from "../../flow/forms/form.ts";
 import type { FormCompiler } from "../../flow/forms/form.ts";
 import { invalid, Problem } from "../../errors.ts";
+import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { ActionAnnotations } from "../action.ts";
 import { apiKey, basic, bearer, clientCredentials, plain, webAddress } from "../auth-fields.ts";
@@ -14,7 +15,7 @@ import {
   MAX_TOTAL_CHARS,
 } from "../imported.ts";
 import type { ImportedAction, ImportedProvider } from "../imported.ts";
-import { isObject, membersOf, requireLocal, resolver, textOf } from "../openapi/document.ts";
+import { membersOf, requireLocal, resolver, textOf } from "../openapi/document.ts";
 import { createSchemaReader } from "../openapi/schemas.ts";
 
 /** What an MCP server says of itself and of its tools. */

@@ -1,4 +1,5 @@
 import { parse as parseYaml } from "yaml";
+import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import { invalid } from "../../errors.ts";
 
@@ -18,10 +19,6 @@ export function refuse(msg: string, ...path: Array<string | number>): never {
   throw invalid(["body", "openapi", ...path], msg);
 }
 
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** The members of an object; none where it is no object. */
 export function membersOf(value: Json | undefined): Array<[string, Json]> {
   return isObject(value) ? Object.entries(value) : [];
@@ -37,7 +34,7 @@ export function textOf(value: Json | undefined): string {
 
 /** Reads an OpenAPI 3.0 or 3.1 document. Nothing outside of it is ever loaded. Throws 422. */
 export function readDocument(value: unknown): OpenApiDocument {
-  if (!isObject(value as Json)) refuse("An OpenAPI document is an object");
+  if (!isObject(value)) refuse("An OpenAPI document is an object");
   const root = value as JsonObject;
   const found = /^3\.([012])(\.|$)/.exec(textOf(root["openapi"]))?.[1];
   if (root["swagger"] !== undefined) refuse("This is Swagger 2.0: convert it to OpenAPI 3", "swagger");

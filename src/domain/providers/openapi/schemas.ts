@@ -1,6 +1,7 @@
 import { compileRegex } from "../../flow/expressions/regex.ts";
+import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
-import { atPointer, isObject, listOf, refuse } from "./document.ts";
+import { atPointer, listOf, refuse } from "./document.ts";
 import type { OpenApiDocument } from "./document.ts";
 
 /** Members of schemas that say nothing to whom validates or calls. */
