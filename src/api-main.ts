@@ -1,10 +1,10 @@
-import type { AddressInfo } from "node:net";
 import { createRunWorkerParts } from "../activities/create.ts";
 import { createApp } from "./api/app.ts";
 import { createApiServer } from "./api/server.ts";
 import { createSandbox } from "./platform/sandbox/sandbox.ts";
 import { openScorer } from "./processes/evals.ts";
 import { openHealth } from "./processes/health.ts";
+import { listen } from "./processes/listen.ts";
 import { openKnowledgeModels } from "./processes/knowledge.ts";
 import { openModels } from "./processes/models.ts";
 import { openProcess } from "./processes/open-process.ts";
@@ -57,10 +57,7 @@ shutdown.add("api", close);
 const server = createApiServer(app.callback(), logger);
 // Longer than a sync wait, so that a slow upload or a waiting caller is not cut off by the server itself.
 server.requestTimeout = Math.max(300_000, config.MILLRACE_SYNC_WAIT_MS + 60_000);
-await new Promise<void>((resolve, reject) => {
-  server.once("error", reject);
-  server.listen(config.PORT, config.HOST, resolve);
-});
+const port = await listen(server, { host: config.HOST, port: config.PORT, setting: "PORT" });
 shutdown.add("http", async () => {
   drain();
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -70,5 +67,5 @@ shutdown.add("http", async () => {
   await closed;
   clearTimeout(cut);
 });
-await openHealth(api, config.MILLRACE_METRICS_PORT, api.readiness);
-logger.info({ port: (server.address() as AddressInfo).port }, "api ready");
+await openHealth(api, "MILLRACE_METRICS_PORT", api.readiness);
+logger.info({ port }, "api ready");

@@ -67,7 +67,7 @@ const workers = await startWorkers(worker, () => Promise.all(queues.map((queue) 
 // Ahead of the workers: their activities end, and other processes take the shards.
 shutdown.add("shards of deliveries", () => webhooks.deliverer.leave());
 if (queues.includes("background")) startUpkeep(worker, runs, indexing);
-await openHealth(worker, config.MILLRACE_WORKER_PORT, {
+await openHealth(worker, "MILLRACE_WORKER_PORT", {
   ...worker.readiness,
   async workers() {
     if (!workers.running()) throw new Error("the workers do not poll");

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { loadConfig, requireConfig } from "../config.ts";
 import type { Config } from "../config.ts";
 import { directoryOf } from "../platform/blobs/blob-place.ts";
-import { openBlobStore } from "../platform/blobs/blobs.ts";
+import { DirectoryUnusable, openBlobStore } from "../platform/blobs/blobs.ts";
 import { createSealedStore } from "../platform/blobs/sealed-store.ts";
 import { createEvaluation } from "../platform/evaluation/evaluation.ts";
 import { createGuardedFetch } from "../platform/fetch/guarded-fetch.ts";
@@ -62,7 +62,10 @@ export async function openProcess(service: "api" | "worker") {
   const reads = service === "api" ? await openReads(config, db, { metrics, logger, shutdown }) : readsOf(db);
   const feed = openRunFeed(db, (err) => logger.warn({ err }, "run feed"));
   shutdown.add("run feed", () => feed.close());
-  const stored = await openBlobStore(config);
+  const stored = await openBlobStore(config).catch((error: unknown) => {
+    if (error instanceof DirectoryUnusable) return refuse(`MILLRACE_BLOB_URL: ${error.message}`);
+    throw error;
+  });
   shutdown.add("blobs", () => stored.close());
   const blobDir = directoryOf(config.MILLRACE_BLOB_URL);
   const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));

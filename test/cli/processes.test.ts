@@ -1,4 +1,8 @@
 import { execFile, spawn } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { isAlive } from "../../src/dev/processes.ts";
@@ -99,6 +103,48 @@ async function serverOfVersion(number: number): Promise<string> {
   onTestFinished(drop);
   return url;
 }
+
+describe("what a process cannot use", () => {
+  it.each(["api", "worker"])("as a directory of blobs is said with its setting, without a stack: %s", async (name) => {
+    const file = join(scratchDirectory(), "file");
+    writeFileSync(file, "");
+    const clone = await cloneDatabase();
+    onTestFinished(() => clone.drop());
+    const env = { DATABASE_URL: clone.url, MILLRACE_BLOB_URL: file, MILLRACE_MASTER_KEY: MASTER_KEY };
+    expect(await main(name, env)).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringMatching(`^MILLRACE_BLOB_URL: ${file} cannot be used as a directory: .*\n$`),
+    });
+  });
+
+  it.each([
+    ["api", "PORT"],
+    ["api", "MILLRACE_METRICS_PORT"],
+    ["worker", "MILLRACE_WORKER_PORT"],
+  ])("as a port is said with its setting: %s, %s", async (name, setting) => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void taken.close());
+    const { port } = taken.address() as AddressInfo;
+    const clone = await cloneDatabase();
+    onTestFinished(() => clone.drop());
+    const { code, stdout } = await main(name, {
+      DATABASE_URL: clone.url,
+      TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
+      MILLRACE_TASK_QUEUE: `taken-${port}`,
+      MILLRACE_MASTER_KEY: MASTER_KEY,
+      MILLRACE_BLOB_URL: scratchDirectory(),
+      HOST: "127.0.0.1",
+      PORT: "0",
+      [setting]: String(port),
+    });
+    expect(code).toBe(1);
+    const fatal = stdout.split("\n").find((line) => line.includes('"fatal"')) ?? "{}";
+    const { err } = JSON.parse(fatal) as { err: { message: string } };
+    expect(err.message).toContain(`${setting}: nothing can listen at 127.0.0.1:${port} (EADDRINUSE). `);
+  });
+});
 
 describe("a PostgreSQL of a version that is not supported", () => {
   it("is refused by every process, which say the setting and the range and nothing else", async () => {

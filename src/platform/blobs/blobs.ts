@@ -14,7 +14,7 @@ import { jsonText } from "../json/json-text.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { isLong, jsonBytes } from "../json/write-json.ts";
 
-export { createFileBlobStore } from "./file-store.ts";
+export { createFileBlobStore, DirectoryUnusable } from "./file-store.ts";
 export { blobBelongsTo } from "./keys.ts";
 export type { BlobStore, ObjectStore, StoredBlob } from "./types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";

@@ -11,6 +11,14 @@ const TEMPORARY = "tmp";
 /** A temporary file not written to for this long belongs to a process that died. */
 const STALE_AFTER_MS = 60 * 60 * 1000;
 
+/** Thrown if a directory cannot be made, or its files cannot be seen. */
+export class DirectoryUnusable extends Error {
+  constructor(directory: string, cause: Error) {
+    super(`${directory} cannot be used as a directory: ${cause.message}`);
+    this.name = "DirectoryUnusable";
+  }
+}
+
 /**
  * A blob store in a directory that all processes share (local disk or a network file system with atomic rename).
  * Temporary files left by killed processes are removed when it is created and every hour, until `close`.
@@ -33,8 +41,12 @@ export async function createFileObjects(
   const root = resolve(directory);
   const temporary = join(root, TEMPORARY);
   if (!readOnly) {
-    await mkdir(temporary, { recursive: true });
-    await removeStale(temporary);
+    try {
+      await mkdir(temporary, { recursive: true });
+      await removeStale(temporary);
+    } catch (error) {
+      throw new DirectoryUnusable(root, error as Error);
+    }
   }
   const clean = (): void => void removeStale(temporary).catch(() => undefined);
   const cleaner = readOnly ? undefined : setInterval(clean, STALE_AFTER_MS).unref();
