@@ -46,7 +46,7 @@ export function addBackupCommands(program: Command): void {
         ...(missing.length === 0
           ? []
           : [
-              `${missing.length} blobs that rows refer to were not there: removed while the backup was taken, or before`,
+              `${missing.length === 1 ? "1 blob that rows refer to was" : `${missing.length} blobs that rows refer to were`} not there: removed while the backup was taken, or before`,
               ...missing.slice(0, MOST_NAMES).map((key) => `  ${key}`),
             ]),
       ]);
@@ -118,6 +118,8 @@ async function withFiles<T>(
 }
 
 function placeOf(text: string): BlobPlace {
+  // An unset variable of a script would be the present folder.
+  if (text.trim() === "") throw new CommandFailure(`Name the place of the backup: ${PLACE}.`, 2);
   try {
     return parseBlobPlace(text);
   } catch (error) {

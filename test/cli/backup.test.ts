@@ -207,7 +207,7 @@ describe("millrace backup and restore", () => {
     const place = scratchDirectory();
     const taken = await millrace(["backup", place, "--database-url", source.url], { MILLRACE_BLOB_URL: directory });
     expect(taken.code).toBe(0);
-    expect(taken.stdout).toContain("1 blobs that rows refer to were not there");
+    expect(taken.stdout).toContain("1 blob that rows refer to was not there");
     expect(taken.stdout).toContain(gone);
     // A place of other blobs is a mistake.
     const nowhere = await backup(scratchDirectory(), scratchDirectory());
@@ -335,6 +335,18 @@ it("says what is no place for a backup, and that a bucket needs credentials", as
     code: 1,
     stderr: expect.stringContaining("There are no credentials for S3: neither keys nor a role."),
   });
+  // What a script gives whose variable is not set: not the present folder.
+  expect(await millrace(["backup", "", "--database-url", source.url])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Name the place of the backup"),
+  });
+  const file = join(scratchDirectory(), "file");
+  writeFileSync(file, "");
+  for (const place of [file, join(file, "backup")])
+    expect(await millrace(["backup", place, "--database-url", source.url])).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(`^${place} cannot be used as a directory: `),
+    });
   const outcome = await millrace(["restore", "s3://", "--check"]);
   expect(outcome).toMatchObject({ code: 2, stderr: expect.stringContaining("is no place for a backup") });
 });
