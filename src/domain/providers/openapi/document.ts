@@ -35,7 +35,7 @@ export function textOf(value: Json | undefined): string {
 /** Reads an OpenAPI 3.0 or 3.1 document. Nothing outside of it is ever loaded. Throws 422. */
 export function readDocument(value: unknown): OpenApiDocument {
   if (!isObject(value)) refuse("An OpenAPI document is an object");
-  const root = value as JsonObject;
+  const root: JsonObject = value;
   const found = /^3\.([012])(\.|$)/.exec(textOf(root["openapi"]))?.[1];
   if (root["swagger"] !== undefined) refuse("This is Swagger 2.0: convert it to OpenAPI 3", "swagger");
   if (found === undefined) refuse('OpenAPI 3.0 or 3.1 is expected, e.g. "openapi": "3.1.0"', "openapi");
