@@ -81,6 +81,33 @@ describe("j and k", () => {
   });
 });
 
+describe("a key that is pressed in a field", () => {
+  it("is a part of its text, and moves nothing", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/usage");
+    await page.keyboard.press("Control+k");
+    const field = page.getByRole("combobox", { name: "Page, project or run id" });
+    await page.keyboard.type("a/b?jk");
+    expect(await field.inputValue()).toBe("a/b?jk");
+    await context.close();
+  });
+});
+
+describe("a run that is cancelled without a mouse", () => {
+  it("leaves the focus with what can be done with it now", async () => {
+    const { run_id } = await pausedRun(tenant);
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
+    await page.getByRole("button", { name: "Cancel…" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor();
+    await page.keyboard.type("Not needed");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.getByRole("button", { name: "Cancel…" }).waitFor({ state: "detached" });
+    await expect.poll(() => focused(page)).toMatch(/^BUTTON .*(?:Run again|Go on from|Dataset row)…/);
+    await context.close();
+  });
+});
+
 describe("what was half filled in", () => {
   it("is still there when the list beside it is filtered anew", async () => {
     const { pause_id } = await pausedRun(tenant);

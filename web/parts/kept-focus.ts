@@ -7,7 +7,7 @@ const ROW = "[data-row]";
 const FOCUSABLE = "a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex='0']";
 
 /**
- * Keeps the focus where somebody works in a table or a form. A browser takes it from what is disabled while a request is under way, and
+ * Keeps the focus where somebody works in a table, in a form or with the buttons of a page's head. A browser takes it from what is disabled while a request is under way, and
  * from what is gone afterwards, such as the row that was deleted: the next key would begin at the top of the page.
  */
 export function useKeptFocus(): void {
@@ -18,7 +18,7 @@ export function useKeptFocus(): void {
     const isLost = (): boolean => document.activeElement === null || document.activeElement === document.body;
 
     const note = ({ target }: FocusEvent): void => {
-      kept = target instanceof HTMLElement && target.closest("td, form") !== null ? target : undefined;
+      kept = target instanceof HTMLElement && target.closest("td, form, .page-head") !== null ? target : undefined;
       place = kept ? placeOf(kept) : [];
       page = location.pathname;
     };

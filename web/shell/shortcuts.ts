@@ -12,6 +12,15 @@ export const SHORTCUTS: ReadonlyArray<readonly [keys: string, what: string]> = [
   ["Esc", "Close what is open"],
 ];
 
+/** The keys of the timeline of a run, where it has the focus. */
+export const TIMELINE_KEYS: typeof SHORTCUTS = [
+  ["↑ ↓", "The row above, the row below"],
+  ["→ ←", "Unfold, fold"],
+  ["+ -", "Zoom in, zoom out"],
+  ["0", "Fit all of it"],
+  ["Shift ← →", "Move it"],
+];
+
 export function useShortcuts(open: (overlay: "palette" | "help") => void): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
