@@ -116,6 +116,9 @@ describe("roles in projects", () => {
     expect(await page.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
     await visit(page, `/runs/${theirs}`);
     await page.getByText("No such run").waitFor();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("option", { name: "Settings" }).waitFor();
+    for (const name of ["Webhooks", "Connections"]) expect(await page.getByRole("option", { name }).count()).toBe(0);
     expect(refused).toEqual([]);
     await context.close();
   });

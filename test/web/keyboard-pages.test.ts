@@ -103,7 +103,7 @@ describe("the page of usage, without a mouse", () => {
     await page.keyboard.press("Escape");
     await tabTo(page, left);
     await page.keyboard.press("Enter");
-    await page.waitForURL(/\/runs\?project_id=/);
+    await page.waitForURL(/\/runs\?project_id=[^&]+&created_after=/);
     await focusComes(page.getByRole("heading", { name: "Runs", exact: true }));
     await context.close();
   });

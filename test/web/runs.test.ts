@@ -63,6 +63,8 @@ describe("the first page of the list", () => {
     await first;
     expect(asked).toHaveLength(1);
     await page.locator("tbody tr").first().waitFor();
+    await visit(page, `/runs?project_id=${id}&created_before=2020-01-01T00:00:00.000Z`);
+    await page.getByRole("heading", { name: "No run matches" }).waitFor();
     await context.close();
   });
 });

@@ -54,6 +54,10 @@ describe("a webhook", () => {
     await expect.poll(() => states(path)).toEqual(["failed", "delivered"]);
     receiver.on(hook, (_, response) => void response.writeHead(200).end());
     const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${id}?status=failed`);
+    const viewer = await signedIn(browser, tenant, "viewer", `/webhooks/${id}?status=failed`);
+    await viewer.page.getByRole("link", { name: "run.completed" }).waitFor();
+    expect(await viewer.page.getByRole("button", { name: /^Send all/ }).count()).toBe(0);
+    await viewer.context.close();
     await page.getByRole("button", { name: "Enable" }).click();
     await page.getByRole("button", { name: "Disable" }).waitFor();
     await page.getByRole("link", { name: "run.completed" }).click();
@@ -154,6 +158,7 @@ describe("webhooks", () => {
         .getByRole("link", { name: new RegExp(`${new URL(path, receiver.url).hostname}`) })
         .first()
         .waitFor();
+      expect(await page.getByRole("button", { name: "Subscribe" }).count()).toBe(role === "admin" ? 1 : 0);
       await visit(page, `/webhooks/${id}`);
       await page.getByRole("link", { name: "run.completed" }).click();
       await text(page, "What is sent");
