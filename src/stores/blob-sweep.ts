@@ -5,6 +5,8 @@ import { OPEN } from "./states.ts";
 export interface BlobColumn {
   readonly table: string;
   readonly column: string;
+  /** SQL: the rows whose blobs have to be there. Other rows may name one that was removed when it had been used. */
+  readonly needed?: string;
 }
 
 /** All of them: a blob in none of these columns is removed. A new column needs a line here. */
@@ -21,7 +23,7 @@ export const BLOB_COLUMNS: readonly BlobColumn[] = [
   { table: "knowledge_resources", column: "blob_key" },
   { table: "knowledge_resources", column: "text_blob_key" },
   { table: "skill_versions", column: "blob_key" },
-  { table: "eval_imports", column: "source" },
+  { table: "eval_imports", column: "source", needed: "status in ('pending', 'running')" },
   { table: "experiment_jobs", column: "blob_key" },
   { table: "action_runs", column: "inputs" },
   { table: "action_runs", column: "outputs" },
@@ -182,9 +184,9 @@ async function keepIn(db: Db, { table, column }: BlobColumn, rows: string, value
   );
 }
 
-/** SQL that returns everything in a column that looks like a blob's key, without repetitions. */
-export function keysIn({ table, column }: BlobColumn): string {
-  return `select distinct found[1] from (select ${column}::text as content from ${table}) part
+/** SQL that returns everything in a column that looks like the key of a blob that is needed, without repetitions. */
+export function keysIn({ table, column, needed = "true" }: BlobColumn): string {
+  return `select distinct found[1] from (select ${column}::text as content from ${table} where ${needed}) part
     cross join regexp_matches(content, '${BLOB_KEY_PATTERN}', 'g') found`;
 }
 

@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
-import { BLOB_COLUMNS, BLOB_KEY_PATTERN } from "../../../src/stores/blob-sweep.ts";
+import { BLOB_COLUMNS, BLOB_KEY_PATTERN, keysIn } from "../../../src/stores/blob-sweep.ts";
+import { importInto, makeDataset } from "../../api/evals/evals.ts";
 import { create } from "../../api/knowledge/bases.ts";
 import { openTenant, type ApiTenant } from "../../api/tenant.ts";
 import { edges, flow, node } from "../../support/flows.ts";
@@ -71,4 +72,23 @@ it("the sweep looks into every column that holds keys of blobs", async () => {
     const expected = ["runs.inputs", "runs.outputs", "run_checkpoints.nodes", "node_runs.long_values"];
     expect([...expected, "knowledge_resources.blob_key"].filter((name) => !holding.has(name))).toEqual([]);
   });
+});
+
+it("the file of an import is needed until the import ends, which removes it", async () => {
+  const dataset = await makeDataset(tenant, { name: "words" });
+  const text = "q,a\nab,AB\n";
+  const mapping = { inputs: { "in-0": "q" }, expected_outputs: { "out-0": "a" } };
+  await importInto(tenant, dataset, { source: { type: "csv", text }, mapping });
+  const column = BLOB_COLUMNS.find(({ table }) => table === "eval_imports");
+  await tenant.withDatabase((database) =>
+    database.systemTransaction(async (db) => {
+      const needed = async (status: string): Promise<number> => {
+        await db.query("update eval_imports set status = $1 where org_id = $2", [status, tenant.org_id]);
+        const keys = await db.query<Record<string, string>>(column === undefined ? "" : keysIn(column));
+        return keys.flatMap((row) => Object.values(row)).filter((key) => key.startsWith(tenant.org_id)).length;
+      };
+      // No other process sees these states.
+      expect([await needed("pending"), await needed("running"), await needed("completed")]).toEqual([1, 1, 0]);
+    }),
+  );
 });
