@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { isUuid } from "../domain/uuid.ts";
 import { databaseAddress } from "../config-values.ts";
-import { openDatabase } from "../stores/db.ts";
+import { isConnectionError, openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { apiClient } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { readDevState } from "./dev-state.ts";
 import type { DevState } from "./dev-state.ts";
-import { CommandFailure } from "./failure.ts";
+import { CommandFailure, explain } from "./failure.ts";
 import { invocation } from "./shell.ts";
 import { requireAddress } from "./values.ts";
 
@@ -94,10 +94,24 @@ export function withDatabase<Extra extends object = object>(
       const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
       try {
         await action(database, options, typeof passed[0] === "string" ? passed[0] : "");
+      } catch (error) {
+        // The driver's own words name neither the service nor the setting.
+        if (!isUnreachable(error)) throw error;
+        const { addressOf, adviceOn } = await import("../services/system/checks/postgres.ts");
+        throw new CommandFailure(`Postgres at ${addressOf(url)}: ${explain(error)}. ${adviceOn(error)}`);
       } finally {
         await database.close();
       }
     });
+}
+
+/** Whether Postgres lets nobody in: it does not answer, or refuses the address, the user or the database. */
+function isUnreachable(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as NodeJS.ErrnoException;
+  // The error of a session that is not held to its rows gives its own advice; a file that is not there has the same code as a socket.
+  if (code === undefined || code === "ENOENT") return false;
+  return isConnectionError(error) || ["28P01", "28000", "3D000"].includes(code);
 }
 
 /** Prints a JSON document for scripts, or lines for people. */

@@ -13,6 +13,27 @@ describe("accounts made by the command line", () => {
   });
   afterAll(() => test.close());
 
+  /** The address of another database of the same server. */
+  function elsewhere(database: string): string {
+    const url = new URL(test.url);
+    url.pathname = `/${database}`;
+    return url.href;
+  }
+
+  it.each([
+    ["a server that does not answer", () => "postgres://ada:sesame@127.0.0.1:9/acme", "ECONNREFUSED", "Start it"],
+    ["a database that is not there", () => elsewhere("none"), "does not exist", "Create the database"],
+  ])("says of %s which server that is, what helps, and no password", async (_, address, reason, advice) => {
+    const url = address();
+    const { code, stdout, stderr } = await millrace(["orgs", "list", "--database-url", url]);
+    expect([code, stdout]).toEqual([1, ""]);
+    const { host, pathname, password } = new URL(url);
+    expect(stderr).toMatch(
+      new RegExp(`^Postgres at ${host}${pathname}: .*${reason}.*\\. ${advice}.*DATABASE_URL.*\\n$`),
+    );
+    if (password !== "") expect(stderr).not.toContain(password);
+  });
+
   it("creates a key whose value is found by its hash alone", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const key = await createKey(test.database, { org_id, name: "ci", kind: "secret" });

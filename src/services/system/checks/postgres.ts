@@ -95,7 +95,7 @@ export function clock({ skew_ms }: ServerFacts): Finding {
 }
 
 /** Host, port and database: never the password. */
-function addressOf(url: string): string {
+export function addressOf(url: string): string {
   if (!URL.canParse(url)) return "the database";
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
