@@ -290,7 +290,7 @@ export function readEnvironment<Schema extends z.ZodObject>(
   throw new Error(`The configuration is not usable:\n${problems.join("\n")}`);
 }
 
-/** What has to be set where blobs are in S3: keys or a role, and a master key, which is made only where there is a directory to keep it. */
+/** The missing settings where blobs are in S3: keys or a role, and a master key, which is created only where a directory can keep it. */
 function missingForS3(values: Readonly<Record<string, unknown>>, names: readonly string[]): string[] {
   if ((values["MILLRACE_BLOB_URL"] as BlobPlace | undefined)?.kind !== "s3") return [];
   const missing = (name: string): boolean => names.includes(name) && values[name] === undefined;

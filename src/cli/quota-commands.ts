@@ -16,7 +16,7 @@ const NONE = "none";
 export function addQuotaCommands(program: Command): void {
   const quotas = program.command("quotas").description("what an organisation may use");
   const listed = async (database: Database, org_id: string, json: boolean | undefined): Promise<void> => {
-    // What the environment of api and workers sets for all organisations is not known here.
+    // This process does not know the quotas that the environment of api and workers sets for all organisations.
     const all = await database.orgTransaction(org_id, (db) => quotaStatus(db, org_id, null, {}));
     show(json, { org_id, quotas: all }, () =>
       table([

@@ -67,7 +67,7 @@ interface RequestParts {
 
 /** A project as a request names it: by its own id, or by the id of something in it. */
 interface NamedProject {
-  /** What the id is of. */
+  /** The kind of thing that has the id. */
   readonly noun: string;
   /** Null where nothing has the id. */
   readonly project_id: string | null;

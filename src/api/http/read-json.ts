@@ -69,7 +69,7 @@ export function checkForm(req: IncomingMessage): void {
   checkContentType(req, (type) => type === "application/x-www-form-urlencoded", "application/x-www-form-urlencoded");
 }
 
-/** What the body is declared as, without parameters and in lower case. */
+/** The declared media type of the body, without parameters and in lower case. */
 export function mediaType(req: IncomingMessage): string {
   return ((req.headers["content-type"] ?? "").split(";", 1)[0] ?? "").trim().toLowerCase();
 }

@@ -41,7 +41,7 @@ const resultSchema = z
   })
   .meta({ id: "KnowledgeResult" });
 
-/** What a query is answered with: a KnowledgeAnswer. */
+/** The answer to a query: a KnowledgeAnswer. */
 export const knowledgeAnswerSchema = z
   .object({
     query: z.union([z.string(), z.array(z.string())]),

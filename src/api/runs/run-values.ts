@@ -6,7 +6,7 @@ import type { ListedValue } from "../../stores/runs/run-lists.ts";
 
 /** How much of a shortened value stays (bytes of its JSON). */
 const PREVIEW_BYTES = 256;
-/** What one answer loads at most (bytes of JSON): the rest is shortened. */
+/** The most bytes of JSON that one answer loads: longer values are shortened. */
 const FULL_BYTES = 64 * 1024 * 1024;
 const SHORT_BYTES = 4 * 1024 * 1024;
 

@@ -112,7 +112,7 @@ export function refusalOfUrl(error: unknown): ValidationIssue[] {
   return [{ loc: ["body", "url"], msg: error.message, type: "value_error" }];
 }
 
-/** What a 422 says of projects that the organisation does not have. */
+/** The issues of a 422 for projects that the organisation does not have. */
 export async function projectIssues(
   db: Database,
   orgId: string,

@@ -119,7 +119,7 @@ export function checkGates(
   });
 }
 
-/** What a number is at least and at most: between them it is what scores that are missing would have been. */
+/** The lowest and the highest value that a number can have, whatever the missing scores would have been. */
 type Bounds = readonly [number, number];
 const NOTHING: Bounds = [0, 0];
 
@@ -159,7 +159,7 @@ function isPartial(gate: Gate, status: ExperimentStatus): boolean {
     case "p95_latency_ms":
     case "cost_usd":
       return status.unrun > 0;
-    // What is missing is in the number itself.
+    // A rate counts missing results itself.
     case "pass_rate":
     case "error_rate":
       return false;
@@ -220,7 +220,7 @@ function holds({ op, value }: Gate, observed: number): boolean {
   }
 }
 
-/** What the gates say of an experiment that has ended: only one that is complete can pass, and one that was cancelled says nothing. */
+/** The verdict of the gates on an experiment that has ended: only a complete one can pass; a cancelled one is inconclusive. */
 export function verdictOf(state: ExperimentState, gates: readonly GateResult[]): Verdict | null {
   if (gates.length === 0) return null;
   if (state === "CANCELLED") return "inconclusive";

@@ -211,7 +211,7 @@ async function removeStale(temporary: string): Promise<void> {
   }
 }
 
-/** What is in a folder; nothing where it is none, such as the file of the master key. */
+/** The entries of a folder; none where the path is a file (such as the master key) or missing. */
 async function entriesOf(path: string): Promise<string[]> {
   return readdir(path).catch((error: unknown) => {
     if (isMissing(error) || (error as NodeJS.ErrnoException).code === "ENOTDIR") return [];

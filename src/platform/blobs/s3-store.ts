@@ -15,9 +15,9 @@ import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
 
 const MIB = 1024 * 1024;
-/** What is at least as long is uploaded in parts of this length: as much of an upload as is held. */
+/** Uploads of at least this length are sent in parts of it, which is also the most that an upload buffers. */
 const PART_BYTES = 8 * MIB;
-/** What an upload begins to hold: most are short. */
+/** The buffer that an upload starts with: most uploads are short. */
 const FIRST_BYTES = 64 * 1024;
 const ATTEMPTS = 4;
 /** Time for one request: a part, or a page of a list. */

@@ -7,7 +7,7 @@ import { partsOfKey } from "./keys.ts";
 import type { BlobRange, BlobStore } from "./types.ts";
 import { BlobRangeError, BlobTooLarge } from "./types.ts";
 
-/** What an encrypted blob begins with; a plain one does not but by intention. Then come the id of the data key and a salt. */
+/** The first bytes of an encrypted blob; a plain blob has them only on purpose. The id of the data key and a salt follow. */
 const MAGIC = Buffer.from("c9e1f0a43b7d52864d52424c4f423101", "hex");
 const ID_BYTES = 16;
 const SALT_BYTES = 16;

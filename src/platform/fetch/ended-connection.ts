@@ -18,7 +18,7 @@ export function finishPausedAnswers(socket: Socket): void {
   const finish = () => {
     const parser = parserOf(socket);
     if (parser?.paused !== true) return;
-    // What has arrived is parsed, whatever the reader's pace: it is in memory already.
+    // Parse all bytes that have arrived, even for a slow reader: they are in memory already.
     do parser.resume();
     while (parser.paused && socket.readableLength > 0 && !socket.destroyed);
     if (!parser.paused) return;

@@ -192,7 +192,7 @@ function fetchOf(
 ): typeof fetch {
   return (input, init) => {
     const resumes = new Headers(init?.headers).has("last-event-id");
-    // What a server has to say beside its answers (changed lists) is of no use here; a broken answer is.
+    // The client needs no notifications (changed lists), only the rest of an answer that broke off.
     if (init?.method === "GET" && !resumes) return Promise.resolve(new Response(null, { status: 405 }));
     const answer = send(async ({ headers, query }) => {
       const url = new URL(input instanceof Request ? input.url : input);

@@ -63,7 +63,7 @@ async function makeKey(directory: string): Promise<string> {
   } finally {
     await unlink(draft);
   }
-  // What it seals is kept by Postgres: after a power cut the key must be there as well.
+  // Postgres keeps the secrets that this key seals: the key must survive a power cut as they do.
   const entries = await open(directory, "r");
   await entries.sync().finally(() => entries.close());
   return readFile(path, "utf8");

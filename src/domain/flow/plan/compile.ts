@@ -58,7 +58,7 @@ function compileNode(
   const spec = NODE_SPECS[node.type];
   const { flow, ...own } = node.config ?? {};
   const config = spec.config.parse(own);
-  // What is inside was parsed with the definition or, for the flow inside, by validateFlow.
+  // The nested flow was parsed already: with the definition or by validateFlow.
   const nested = spec.nested ? compileGraph(flow as FlowGraph) : undefined;
   const timeout = node.timeout_ms ?? spec.timeout_ms;
   const compiled = {

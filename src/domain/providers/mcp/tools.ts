@@ -54,7 +54,7 @@ export interface ToolsSource {
   readonly url: string;
   /** Its tools need a connection. */
   readonly secured: boolean;
-  /** What it says of its tools' effects is believed. */
+  /** The server's annotations of its tools' effects are trusted. */
   readonly trusted: boolean;
 }
 

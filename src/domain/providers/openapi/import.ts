@@ -232,7 +232,7 @@ function bodyOf(document: OpenApiDocument, value: Json | undefined): Body | unde
     // A range is no type that can be sent.
     const sent = type.includes("*") ? (kind === "text" ? "text/plain" : "application/octet-stream") : type;
     const { schema } = document.resolve(media);
-    // What is neither JSON nor a form is for the caller to write: a schema of its members would promise what nobody does.
+    // The caller writes any other body as text: nothing here would serialize the members of a schema.
     const isText = isObject(schema) && document.resolve(schema)["type"] === "string";
     const text: JsonObject = { type: "string", description: `The body as ${sent}` };
     return { call: { kind, type: sent }, schema: kind === "text" && !isText ? text : schema, given };

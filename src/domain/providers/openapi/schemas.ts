@@ -88,7 +88,7 @@ export function createSchemaReader(document: OpenApiDocument): SchemaReader {
     return { schema: result, refs, size: JSON.stringify(result).length };
   }
 
-  /** What is built on a type with alternatives is one of them, and cannot be all that it is itself once more. */
+  /** Drops the alternatives of a base type: the type built on it is one of them, so it cannot match all of them again. */
   function withoutAlternatives(part: Json): Json {
     const pointer = isObject(part) ? part["$ref"] : undefined;
     const target = typeof pointer === "string" ? atPointer(document.root, pointer) : part;
