@@ -70,6 +70,8 @@ export function addDocumentCommands(kb: Command): void {
   ).action(async (knowledgeBaseId: string, what: readonly string[], options: Options) => {
     const { api } = openApi(options);
     const names = (await Promise.all(what.map(filesOf))).flat();
+    if (names.length === 0)
+      throw new CommandFailure(`There is no file in ${what.join(", ")}; hidden ones are not added.`, 2);
     const progress = createProgress();
     const added: Added[] = [];
     await eachAtOnce(names, LANES, async (name) => {

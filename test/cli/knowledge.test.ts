@@ -90,6 +90,8 @@ describe("millrace kb", () => {
     expect(found.stdout).toContain("at ten.");
     const missing = await millrace(["kb", "add", id, join(folder, "nothing.md")], environment);
     expect([missing.code, missing.stderr]).toEqual([2, expect.stringContaining("cannot be read")]);
+    const empty = await millrace(["kb", "add", id, scratchDirectory()], environment);
+    expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining("There is no file in ")]);
     await site.close();
     const [document = ""] = listed.stdout.match(/[0-9a-f-]{36}(?=.*refunds\.md)/) ?? [];
     const removed = await millrace(["kb", "remove", id, document], environment);
