@@ -33,7 +33,7 @@ async function asked<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
 
 const gaps = (url: string) => asked(url, findAccessGaps);
 
-it("of migrators that start at once one applies everything, and the others find it done", async () => {
+it("one of several concurrent migrators applies everything, and the others find it done", async () => {
   const url = await emptyDatabase();
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => migrate(url, MIGRATIONS)));
   expect(outcomes.map(({ applied }) => applied.length).toSorted((a, b) => a - b)).toEqual([0, 0, 0, files.length]);

@@ -128,7 +128,7 @@ describe("the state of a run", () => {
     expect(await inOrg((db) => getRun(db, runId))).toMatchObject({ state: "FAILED", outputs: null });
   });
 
-  it("of many who end it at once, one decides", async () => {
+  it("one of many concurrent ends decides", async () => {
     const runId = await buildRun(own.database, tenant);
     await moveRun(own.database, tenant, runId, "RUNNING");
     const ends = ["COMPLETED", "FAILED", "CANCELLED"] as const;

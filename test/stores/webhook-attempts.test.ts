@@ -60,7 +60,7 @@ it("what has been due for the longest is claimed first, and nothing that is not 
   expect(idsOf(await claim(5))).toEqual([]);
 });
 
-it("of one event each claim is another, and what is under way here is left out", async () => {
+it("each claim of an event has a new number, and a claim leaves out deliveries in flight here", async () => {
   const { ids, claim } = await subscribed(20, 10);
   const [first] = (await claim(1)).jobs;
   expect([first?.delivery_id, first?.claim, first?.tries, first?.event.data]).toEqual([ids[0], 1, 0, { n: 1 }]);

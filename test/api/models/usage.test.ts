@@ -58,7 +58,7 @@ it("is that of the node, of the run, and of the runs around it", async () => {
   expect(parent.metadata.usage.total_tokens).toBe(3 * TOTAL);
 });
 
-it("of a run that is cancelled while a model writes counts what was written", async () => {
+it("the usage of a run that is cancelled while a model writes counts what was written", async () => {
   const asked = await mine.deploy(asking(PRICED));
   stub.next({ text: Array.from({ length: 200 }, () => "word "), pauseMs: 100 });
   const calls = stub.calls.length;
