@@ -25,6 +25,8 @@ describe("the inbox", () => {
     await page.getByRole("button", { name: "Approve" }).click();
     await expect.poll(() => describedBy(amount)).toBe("must be <= 100");
     expect(await amount.getAttribute("aria-invalid")).toBe("true");
+    // The next thing to do is to correct it.
+    await amount.and(page.locator(":focus")).waitFor();
     expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.state).toBe("PAUSED");
     await page.getByLabel("Amount").fill("10");
     await page.getByRole("button", { name: "Approve" }).click();

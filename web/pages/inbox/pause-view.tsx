@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { useMay, useMe, usersOptions } from "../../api/accounts.ts";
@@ -157,6 +157,10 @@ function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: (
   // For each thing one can mean here; a second click on the same is the same.
   const [intents] = useState(() => new Map<string, string>());
   const answer = useRunAction(resumeRun);
+  const fields = useRef<HTMLFormElement>(null);
+  useEffect(() => {
+    if (answer.error) fields.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [answer.error]);
   if (!may) return <p className="muted">Your role may read this and not decide it.</p>;
   if (pause.received.some(({ by }) => by === `user:${me.id}`))
     return <p className="muted">You have answered. It waits for others.</p>;
@@ -191,7 +195,7 @@ function Decision({ pause, onGone }: { readonly pause: Pause; readonly onGone: (
     );
   };
   return (
-    <form className="stack" noValidate onSubmit={(event) => event.preventDefault()}>
+    <form ref={fields} className="stack" noValidate onSubmit={(event) => event.preventDefault()}>
       {schema && <SchemaForm schema={schema} value={data} onChange={setData} errors={errorsOf(problem)} />}
       <Field label="Comment (optional)" hint="Kept with the decision.">
         {(control) => (
