@@ -13,6 +13,7 @@ import { insertOrganisation } from "../stores/accounts/organisations.ts";
 import { insertUser, USERS_EMAIL_KEY } from "../stores/accounts/users.ts";
 import type { User, UserRole } from "../stores/accounts/users.ts";
 import { isUniqueViolation } from "../stores/db.ts";
+import { CommandFailure } from "./failure.ts";
 
 /** Creates an organisation and returns its id. */
 export async function createOrganisation(database: Database, name: string): Promise<{ org_id: string; name: string }> {
@@ -49,8 +50,7 @@ export async function createUser(database: Database, account: NewAccount): Promi
     });
     return { ...made, password };
   } catch (error) {
-    if (isUniqueViolation(error, USERS_EMAIL_KEY))
-      throw new Error(`There is already a user ${email}.`, { cause: error });
+    if (isUniqueViolation(error, USERS_EMAIL_KEY)) throw new CommandFailure(`There is already a user ${email}.`);
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import type { Database } from "../stores/db.ts";
 import { organisationOf, withOrganisation } from "./account-commands.ts";
 import type { OfOrganisation } from "./account-commands.ts";
 import { recordCommand } from "./accounts.ts";
+import { CommandFailure } from "./failure.ts";
 import { show, table, withDatabase } from "./options.ts";
 
 const NONE = "none";
@@ -45,6 +46,8 @@ export function addQuotaCommands(program: Command): void {
     withOrganisation(set),
     async (database, { org, json, ...given }) => {
       const org_id = await organisationOf(database, org);
+      if (QUOTAS.every((quota) => given[optionOf(quota)] === undefined))
+        throw new CommandFailure("Name a quota to set, such as --concurrent-runs 100.", 2);
       const limits = Object.fromEntries(
         QUOTAS.map((quota) => {
           const most = given[optionOf(quota)];
@@ -73,6 +76,10 @@ function readLimit(quota: Quota): (text: string) => number | typeof NONE {
     if (text === NONE) return NONE;
     // Without any place a node would wait for ever.
     if (format.test(text) && !(quota === "concurrent_nodes" && Number(text) === 0)) return Number(text);
-    throw new InvalidArgumentError(`Give a number or \`${NONE}\`.`);
+    throw new InvalidArgumentError(
+      quota === "model_usd_month"
+        ? `Give a number of dollars, or \`${NONE}\`.`
+        : `Give a whole number${quota === "concurrent_nodes" ? " above 0" : ""}, or \`${NONE}\`.`,
+    );
   };
 }

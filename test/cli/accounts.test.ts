@@ -56,7 +56,7 @@ describe("accounts made by the command line", () => {
     ];
     await createUser(test.database, { org_id: first.org_id, email: "bob@example.test", role: "viewer" });
     const again = createUser(test.database, { org_id: first.org_id, email: "Bob@example.test", role: "viewer" });
-    await expect(again).rejects.toThrow("already a user");
+    await expect(again).rejects.toThrow("There is already a user Bob@example.test.");
     await createUser(test.database, { org_id: second.org_id, email: "Bob@example.test", role: "viewer" });
   });
 
@@ -90,6 +90,9 @@ describe("accounts made by the command line", () => {
     const set = (most: string) =>
       millrace(["quotas", "set", "--org", org_id, "--concurrent-runs", most], { DATABASE_URL: test.url });
     for (const most of ["5", "none"]) expect(await set(most)).toMatchObject({ code: 0, stderr: "" });
+    expect((await set("1.5")).stderr).toContain("Give a whole number");
+    const nothing = await millrace(["quotas", "set", "--org", org_id], { DATABASE_URL: test.url });
+    expect(nothing).toMatchObject({ code: 2, stderr: expect.stringContaining("Name a quota") });
     const entries = await test.database.org(org_id, (db) =>
       db.query("select actor_type, target_id, changes from audit_log where operation = 'quotas set' order by entry_id"),
     );
