@@ -168,7 +168,7 @@ describe("what a flow redacts", () => {
     expect({
       isCarried: clear.some((history) => textOf(history).includes(CARD)),
       isReadable: histories.some((history) => textOf(history).includes(CARD)),
-      isSaid: begin.includes("Temporal's history of a run has it encrypted"),
+      isSaid: begin.includes("Temporal's history of a run has them encrypted"),
     }).toEqual({ isCarried: true, isReadable: false, isSaid: true });
   });
 });
