@@ -1,6 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LONG } from "../support/long.ts";
 import { echo } from "../api/tenant.ts";
 import { openBench } from "../engine/support.ts";
 import type { Bench } from "../engine/support.ts";
@@ -110,7 +109,7 @@ async function attemptsOf(url: string): Promise<number> {
 }
 
 describe("the worker that owns a shard", () => {
-  it.each(LONG ? (["frozen"] as const) : (["killed"] as const))(
+  it.each(["frozen", "killed"] as const)(
     "%s: another takes over once its heartbeats are missed, and nothing is lost or sent twice",
     async (fate) => {
       const { bench, project_id, steady } = await setUp();
@@ -146,7 +145,7 @@ describe("the worker that owns a shard", () => {
 });
 
 describe("events while a part is killed", () => {
-  it.runIf(LONG)("workers, first one of two and then both: none is lost, none duplicated", async () => {
+  it("workers, first one of two and then both: none is lost, none duplicated", async () => {
     let all = false;
     await countWhile("a worker, then both", async () => {
       const workers = all ? installation.worker : installation.worker.slice(0, 1);
@@ -156,21 +155,21 @@ describe("events while a part is killed", () => {
     });
   });
 
-  it.runIf(LONG)("api: none is lost, none duplicated", async () => {
+  it("api: none is lost, none duplicated", async () => {
     await countWhile("the api", async () => {
       await installation.api[0]?.kill();
       await installation.api[0]?.restart();
     });
   });
 
-  it.runIf(LONG)("Postgres: none is lost, none duplicated", async () => {
+  it("Postgres: none is lost, none duplicated", async () => {
     await countWhile("Postgres", async () => {
       await installation.postgres.kill();
       await installation.postgres.restart();
     });
   });
 
-  it.runIf(LONG)("Temporal: none is lost, none duplicated", async () => {
+  it("Temporal: none is lost, none duplicated", async () => {
     await countWhile("Temporal", async () => {
       await installation.temporal.kill();
       await installation.temporal.restart();

@@ -80,9 +80,10 @@ describe("noisy-neighbour", () => {
     const endless = await noisy.deploy(coding("function main() { for (;;); }", { timeout_ms: 2500 }));
     const waiting = await times(6, () => noisy.start(patient, inputs));
     const stuck = await times(4, () => noisy.start(endless, inputs));
+    const ids = [...waiting, ...stuck].map(({ run_id }) => run_id);
+    await expect.poll(() => states(noisy, ids)).toContain("RUNNING");
     const run = await quiet.run(coding("function main() { return 2; }", { timeout_ms: 60_000 }), inputs);
     expect(run.outputs).toEqual({ "out-0": 2 });
-    const ids = [...waiting, ...stuck].map(({ run_id }) => run_id);
     expect(await states(noisy, ids)).toContain("RUNNING");
     const ended = await Promise.all(waiting.map(({ run_id }) => noisy.until(run_id)));
     expect(ended.map(({ state, error }) => [state, error])).toEqual(ended.map(() => ["COMPLETED", null]));
@@ -162,7 +163,7 @@ describe("noisy-neighbour: where steps of workflows are taken by one process", (
     }
     const after = await open();
     expect(after).toBeGreaterThan(0);
-    // None of the calls had to wait until a template had ended.
-    expect(before - after).toBeLessThan(calls / 2);
+    // If each of the calls had to wait until a template had ended, as many would have ended.
+    expect(before - after).toBeLessThan(calls);
   });
 });

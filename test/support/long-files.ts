@@ -23,6 +23,7 @@ export const LONG_OWN: string[] = [
   "test/kill/outage.test.ts",
   "test/kill/poison-run.test.ts",
   "test/kill/run-jobs.test.ts",
+  "test/kill/webhooks.test.ts",
   "test/operation/blob-role.test.ts",
   "test/operation/compose-processes.test.ts",
   "test/operation/metrics.test.ts",
@@ -37,7 +38,6 @@ export const LONG_OWN: string[] = [
   "test/operation/worker-queues.test.ts",
   "test/security/busy-neighbour.test.ts",
   "test/security/clear-text.test.ts",
-  "test/security/hostile-flows.test.ts",
   "test/security/noisy-neighbour.test.ts",
   "test/security/pgbouncer.test.ts",
   "test/security/pooler.test.ts",
@@ -54,17 +54,20 @@ export const LONG_SHARED: string[] = [
   "test/api/erasures/mentions.test.ts",
   "test/api/erasures/requests.test.ts",
   "test/api/evals/monitors.test.ts",
+  "test/api/http/lost-updates.test.ts",
   "test/api/providers/actions.test.ts",
   "test/api/providers/mcp-imports.test.ts",
   "test/api/providers/postgres.test.ts",
   "test/api/runs/round-trips.test.ts",
   "test/cli/erasures.test.ts",
   "test/cli/eval-session.test.ts",
+  "test/security/hostile-flows.test.ts",
 ];
 
 /** They use that service from a browser. */
 export const LONG_WEB: string[] = [
   "test/web/access.test.ts",
+  "test/web/background.test.ts",
   "test/web/changed-meanwhile.test.ts",
   "test/web/home.test.ts",
   "test/web/inbox-decisions.test.ts",

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { LONG } from "../../support/long.ts";
-import { startService } from "../../support/service.ts";
-import type { OwnService } from "../../support/service.ts";
+import { beforeAll, describe, expect, it } from "vitest";
 import { openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { CHANGES } from "./changes.ts";
 import { operations } from "./conformance.ts";
 
-const ROUNDS = LONG ? [1, 2, 3, 4, 5, 6, 7, 8, 9, 10] : [1, 2];
+const ROUNDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 const patches = operations.filter(({ method }) => method === "PATCH").map(({ id }) => id);
 const rows = Object.entries(CHANGES).flatMap(([operation, tried]) => tried.map((each) => ({ operation, ...each })));
 
 let tenant: ApiTenant;
-/** Of this file alone, where there is none that all files share. */
-let own: OwnService | undefined;
 beforeAll(async () => {
-  if (LONG) own = await startService();
-  tenant = await openTenant(own);
+  tenant = await openTenant();
 });
-afterAll(() => own?.close());
 
 it("is tried of every operation that changes a resource", () => {
   expect(patches.length).toBeGreaterThan(0);
