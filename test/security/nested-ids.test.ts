@@ -60,7 +60,7 @@ beforeAll(async () => {
 
 const withNode = (type: string, config: Record<string, unknown>) =>
   flow({
-    nodes: [node("in-0", "input"), node("x-0", type as never, config), node("out-0", "output")],
+    nodes: [node("in-0", "input"), node("x-0", type, config), node("out-0", "output")],
     edges: edges("in-0 > x-0", "x-0 > out-0"),
   });
 
