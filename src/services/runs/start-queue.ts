@@ -17,10 +17,10 @@ const MAX_QUEUED = 20_000;
  */
 const ACCEPTED_AT_ONCE = 2;
 /**
- * Runs started at once. Temporal answers a start in some milliseconds, so these are hundreds a second and more than
- * workers execute; with 16 of them a synchronous call waits longer. Measured by bench/burst-bench.ts.
+ * Runs started at once. Temporal answers a start in some milliseconds, so these are a hundred a second and more. With more
+ * of them a synchronous call waits longer, while runs arrive and while they are executed. Measured by bench/burst-bench.ts.
  */
-const STARTED_AT_ONCE = 4;
+const STARTED_AT_ONCE = 2;
 /** How long a request may wait to be accepted (ms). */
 const ACCEPT_WITHIN_MS = 1000;
 /**
@@ -75,7 +75,7 @@ interface Entry extends QueuedRun {
 }
 
 /**
- * Starts asynchronous runs a few at once, so that synchronous ones are not slowed: round robin by organisation, first in
+ * Starts asynchronous runs two at once, so that synchronous ones are not slowed: round robin by organisation, first in
  * first out within one. The run's row decides: the queues hold only ids, and a cancelled run is not started.
  */
 export function createStartQueue({
