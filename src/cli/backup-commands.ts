@@ -10,6 +10,7 @@ import { existingMasterKeys } from "../platform/secrets/master-key.ts";
 import { masterKeyId } from "../platform/secrets/seal.ts";
 import { openBackupFiles } from "../services/backup/files.ts";
 import type { BackupFiles } from "../services/backup/files.ts";
+import { BackupRefused } from "../services/backup/manifest.ts";
 import type { Manifest } from "../services/backup/manifest.ts";
 import { checkBackup, restoreBackup } from "../services/backup/restore-backup.ts";
 import { takeBackup } from "../services/backup/take-backup.ts";
@@ -112,6 +113,10 @@ async function withFiles<T>(
   const files = await openBackupFiles(placeOf(text), credentials, mode);
   try {
     return await work(files);
+  } catch (error) {
+    if (error instanceof BackupRefused)
+      throw new CommandFailure(`${text}: ${error.message}`, 1, { cause: error.cause });
+    throw error;
   } finally {
     await files.close();
   }

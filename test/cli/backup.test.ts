@@ -259,7 +259,10 @@ describe("millrace backup and restore", () => {
       stderr: expect.stringContaining("9999_later.sql"),
     });
     rmSync(manifest);
-    expect(await check(place)).toMatchObject({ code: 1, stderr: expect.stringContaining("no complete backup") });
+    expect(await check(place)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${place}: There is no complete backup`),
+    });
   });
 
   const files = readdirSync(MIGRATIONS).toSorted();
