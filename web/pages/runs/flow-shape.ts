@@ -68,7 +68,10 @@ export function ranksOf(flow: unknown): ReadonlyMap<string, number> {
   return ranks;
 }
 
+/** The path in the flow of what has this path in a run: without the numbers of items. */
+export const pathInFlow = (path: string): string => path.replaceAll(/\[\d+\]/g, "");
+
 /** The name of the node at a place; null where the flow gives it none, and of an item. */
 export function nameAt(names: NodeNames, path: string): string | null {
-  return path.endsWith("]") ? null : (names.get(path.replaceAll(/\[\d+\]/g, "")) ?? null);
+  return path.endsWith("]") ? null : (names.get(pathInFlow(path)) ?? null);
 }

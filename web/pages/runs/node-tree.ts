@@ -1,5 +1,5 @@
 import type { NodeRun } from "../../api/runs.ts";
-import { nameAt } from "./flow-shape.ts";
+import { nameAt, pathInFlow } from "./flow-shape.ts";
 import type { NodeNames } from "./flow-shape.ts";
 
 /** A node of a run with what is inside of it, or an item of a map or loop, which has no record of its own. */
@@ -62,7 +62,7 @@ export function treeOf(nodes: readonly NodeRun[], names: NodeNames, ranks: Reado
     const node = byPath.get(run.path);
     if (node) attach(node);
   }
-  const rankOf = ({ path }: TreeNode): number => ranks.get(path.replaceAll(/\[\d+\]/g, "")) ?? 0;
+  const rankOf = ({ path }: TreeNode): number => ranks.get(pathInFlow(path)) ?? 0;
   // Many begin within one millisecond: then the flow says which comes first.
   const inOrder = (a: TreeNode, b: TreeNode): number =>
     (a.index ?? -1) - (b.index ?? -1) || compared(startOf(a), startOf(b)) || rankOf(a) - rankOf(b);

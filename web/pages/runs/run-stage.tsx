@@ -17,7 +17,7 @@ import { NodeDetails } from "./node-details.tsx";
 import { around, placesAround, scopeOf, treeOf } from "./node-tree.ts";
 import type { NodeTree } from "./node-tree.ts";
 import { RunDetails } from "./run-details.tsx";
-import { flowShape, flowWithin, ranksOf } from "./flow-shape.ts";
+import { flowShape, flowWithin, pathInFlow, ranksOf } from "./flow-shape.ts";
 import { graphOf, shownIn } from "./run-graph-data.ts";
 import { timelineRows } from "./timeline-rows.ts";
 
@@ -86,7 +86,7 @@ export function RunStage({
               <Suspense fallback={<Loading what="the flow" />}>
                 {version && (
                   <FlowGraph
-                    key={scope === null ? "" : scope.replaceAll(/\[\d+\]/g, "")}
+                    key={scope === null ? "" : pathInFlow(scope)}
                     nodes={drawn.nodes}
                     edges={drawn.edges}
                     selected={shownIn(scope, selected)}
