@@ -61,13 +61,15 @@ async function* readCsv(text: Readable): AsyncGenerator<FileRecord> {
         width = record.length;
         continue;
       }
-      const beyond = record.slice(columns.length);
+      const unnamed = record.slice(columns.length).findIndex((cell) => cell !== "");
       if (record.length !== width && record.length !== columns.length)
         yield { line, problem: `The record has ${record.length} fields where the header has ${width}` };
-      else if (beyond.some((cell) => cell !== "")) {
-        const column = columns.length + beyond.findIndex((cell) => cell !== "") + 1;
-        yield { line, problem: `The record has a value in column ${column}, which has no name` };
-      } else yield { line, value: Object.fromEntries(columns.map((name, i) => [name, record[i] ?? ""])) };
+      else if (unnamed !== -1)
+        yield {
+          line,
+          problem: `The record has a value in column ${columns.length + unnamed + 1}, which has no name`,
+        };
+      else yield { line, value: Object.fromEntries(columns.map((name, i) => [name, record[i] ?? ""])) };
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
