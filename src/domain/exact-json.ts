@@ -1,4 +1,4 @@
-import { memberOf } from "./json.ts";
+import { isObject, memberOf } from "./json.ts";
 import type { Json } from "./json.ts";
 
 /** Only a text with so many digits, or with such an exponent, can hold an inexact number. */
@@ -47,7 +47,7 @@ function parseBoth(text: string): { readonly plain: Json; readonly exact: Json }
 
 function objectAt(value: Json, member: string): Record<string, Json> | null {
   const inner = memberOf(value, member);
-  return typeof inner === "object" && inner !== null && !Array.isArray(inner) ? (inner as Record<string, Json>) : null;
+  return isObject(inner) ? inner : null;
 }
 
 /** The same JSON text with every number that is not exact as a string. Strings are passed natively: they may be megabytes of base64. */

@@ -1,3 +1,4 @@
+import { isObject } from "../../../src/domain/json.ts";
 import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import type { AgentCall } from "../../../src/domain/models/agent.ts";
 import type { ToolCall } from "../../../src/domain/models/chat.ts";
@@ -53,8 +54,7 @@ function unknownTool(name: string, tools: readonly FoundTool[]): Refusal {
 
 async function faultOf(evaluation: Evaluation, orgId: string, tool: FoundTool, input: Json): Promise<Refusal | null> {
   const code = "invalid_tool_arguments";
-  if (typeof input !== "object" || input === null || Array.isArray(input))
-    return { code, message: "The arguments are not a JSON object." };
+  if (!isObject(input)) return { code, message: "The arguments are not a JSON object." };
   const issues = await evaluation.answer(orgId, tool.input_schema, input);
   if (issues.length === 0) return null;
   const faults = issues.slice(0, MAX_FAULTS).map(({ path, message }) => `${path.join(".") || "the whole"}: ${message}`);

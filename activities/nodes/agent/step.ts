@@ -1,4 +1,5 @@
 import type { LlmConfig } from "../../../src/domain/flow/nodes/llm.ts";
+import { isObject } from "../../../src/domain/json.ts";
 import type { Json, JsonObject, StoredValue } from "../../../src/domain/json.ts";
 import { MAX_TOOL_CALLS, ownerOf, toolPath } from "../../../src/domain/models/agent.ts";
 import type { AgentCall, AgentStep, AgentStepPart, ReusedAnswer } from "../../../src/domain/models/agent.ts";
@@ -154,7 +155,7 @@ function withAnswers(calls: readonly AgentCall[], answers: ReadonlyArray<ReusedA
 
 /** Both protocols accept arguments in a later request only as an object, even unreadable ones. */
 function asObject(input: Json): Json {
-  return typeof input === "object" && input !== null && !Array.isArray(input) ? input : { invalid: input };
+  return isObject(input) ? input : { invalid: input };
 }
 
 function replyOutput({ text, tool_calls, finish_reason, usage, model }: ModelReply): JsonObject {

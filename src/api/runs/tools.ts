@@ -211,12 +211,11 @@ function readCall(params: JsonObject): Pick<ToolCall, "name" | "arguments" | "pr
 } {
   const { name, arguments: given = {}, _meta } = params;
   if (typeof name !== "string") throw new RpcRefused(INVALID_PARAMS, "params.name: a text is expected");
-  if (typeof given !== "object" || given === null || Array.isArray(given))
-    throw new RpcRefused(INVALID_PARAMS, "params.arguments: an object is expected");
+  if (!isObject(given)) throw new RpcRefused(INVALID_PARAMS, "params.arguments: an object is expected");
   const meta = isObject(_meta) ? _meta : {};
   const { progressToken: token, [DEPTH]: depth = null } = meta;
   if (depth !== null && !(typeof depth === "number" && Number.isSafeInteger(depth) && depth >= 0))
     throw new RpcRefused(INVALID_PARAMS, `params._meta["${DEPTH}"]: a whole number is expected`);
   const progressToken = typeof token === "string" || typeof token === "number" ? token : undefined;
-  return { name, arguments: given as JsonObject, depth, progressToken };
+  return { name, arguments: given, depth, progressToken };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isObject } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { unstorableText } from "../storable.ts";
@@ -99,23 +100,21 @@ export type MappedRecord =
 
 /** Makes a row of a record: by the mapping or, without one, in the form in which exports write rows. */
 export function mapRecord(record: unknown, mapping: Mapping | null): MappedRecord {
-  if (typeof record !== "object" || record === null || Array.isArray(record))
-    return refused("not_an_object", "A record is an object of fields");
-  const fields = record as JsonObject;
+  if (!isObject(record)) return refused("not_an_object", "A record is an object of fields");
   let wanted: unknown;
-  if (mapping === null) wanted = withoutMapping(fields);
+  if (mapping === null) wanted = withoutMapping(record);
   else {
-    const missing = Object.values(mapping.inputs ?? {}).find((name) => fieldOf(fields, name) === undefined);
+    const missing = Object.values(mapping.inputs ?? {}).find((name) => fieldOf(record, name) === undefined);
     if (missing !== undefined) return refused("field_missing", `The record has no field ${JSON.stringify(missing)}`);
     const part = (names: Readonly<Record<string, string>> | undefined): JsonObject =>
       Object.fromEntries(
         Object.entries(names ?? {}).flatMap(([to, from]) => {
-          const value = fieldOf(fields, from);
+          const value = fieldOf(record, from);
           return value === undefined ? [] : [[to, value]];
         }),
       );
     const text = (name: string | undefined): unknown => {
-      const value = name === undefined ? undefined : fieldOf(fields, name);
+      const value = name === undefined ? undefined : fieldOf(record, name);
       return value === "" || value === null ? undefined : typeof value === "number" ? String(value) : value;
     };
     wanted = {
@@ -138,7 +137,7 @@ export function mapRecord(record: unknown, mapping: Mapping | null): MappedRecor
   if (long !== undefined) return refused("row_too_long", long);
   const unstorable = unstorableText(row as unknown as Json);
   if (unstorable) return refused("text_not_storable", `${unstorable.place.slice(0, 200)} has ${unstorable.fault}`);
-  const named = mapping === null ? Object.keys(fields).map((name) => name.split(".")[0]) : Object.keys(mapping);
+  const named = mapping === null ? Object.keys(record).map((name) => name.split(".")[0]) : Object.keys(mapping);
   return { ok: true, row, given: ROW_PARTS.filter((part) => named.includes(part)) };
 }
 

@@ -1,3 +1,4 @@
+import { isObject } from "../json.ts";
 import type { Json } from "../json.ts";
 
 /** A step into a value. */
@@ -33,8 +34,7 @@ export function valueAt(value: Json, steps: readonly Step[]): Json | undefined {
   let at: Json | undefined = value;
   for (const step of steps) {
     if (Array.isArray(at) && typeof step === "number") at = (at as Json[]).at(step);
-    else if (typeof at === "object" && at !== null && !Array.isArray(at) && Object.hasOwn(at, step))
-      at = (at as Readonly<Record<string, Json>>)[step];
+    else if (isObject(at) && Object.hasOwn(at, step)) at = at[step];
     else return undefined;
   }
   return at;

@@ -1,6 +1,7 @@
 import type { ValidationIssue } from "../errors.ts";
 import { BUILTIN_FIELDS, mediaType, readMetadataValue } from "./metadata.ts";
 import type { BuiltinField, MetadataSchema, MetadataType, MetadataValue } from "./metadata.ts";
+import { isObject } from "../json.ts";
 
 export const FILTER_OPERATORS = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "exists"] as const;
 export type FilterOperator = (typeof FILTER_OPERATORS)[number];
@@ -62,7 +63,7 @@ export function resolveFilter(
 
   const readNode = (node: unknown, place: ReadonlyArray<string | number>, depth: number): ResolvedFilter | null => {
     if (depth > MAX_DEPTH) return refuse(place, `a filter is at most ${MAX_DEPTH} levels deep`);
-    if (typeof node !== "object" || node === null || Array.isArray(node)) {
+    if (!isObject(node)) {
       return refuse(place, "an object with and, or, not, or with field, op and value is expected");
     }
     const members = Object.entries(node);
@@ -71,7 +72,7 @@ export function resolveFilter(
     if (first !== undefined && members.length === 1 && (kind === "and" || kind === "or" || kind === "not")) {
       return readGroup(kind, first[1], [...place, kind], depth);
     }
-    return readCondition(node as Record<string, unknown>, place);
+    return readCondition(node, place);
   };
 
   const readGroup = (

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { isObject } from "../json.ts";
 import type { Json } from "../json.ts";
 import type { WebhookConfig } from "./trigger.ts";
 
@@ -22,7 +23,7 @@ export function challengeOf(
     case undefined:
       return null;
     case "slack": {
-      const members = typeof body === "object" && body !== null && !Array.isArray(body) ? body : {};
+      const members = isObject(body) ? body : {};
       const { type, challenge } = members as Readonly<Record<string, Json | undefined>>;
       return method === "POST" && type === "url_verification" ? echoed(challenge) : null;
     }

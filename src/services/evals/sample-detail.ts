@@ -1,8 +1,8 @@
 import type { NodeDetail, Passage, SampleDetail } from "../../domain/evals/evaluators/kind.ts";
 import type { Citation } from "../../domain/knowledge/citations.ts";
 import type { KnowledgeResult } from "../../domain/knowledge/query.ts";
-import { jsonLength } from "../../domain/json.ts";
-import type { Json, JsonObject } from "../../domain/json.ts";
+import { isObject, jsonLength } from "../../domain/json.ts";
+import type { Json } from "../../domain/json.ts";
 import type { RecordedNode } from "../../stores/evals/samples.ts";
 
 /** Longest detail of a sample (characters of JSON). The rest is left out, like outputs that are too long. */
@@ -37,8 +37,8 @@ export function detailOf(rows: readonly RecordedNode[]): SampleDetail {
 
 /** The passages in the output of a search: from its results, or from the numbered text for a model. */
 function passagesIn(path: string, output: Json): Passage[] {
-  if (typeof output !== "object" || output === null || Array.isArray(output)) return [];
-  const { citations, results, text } = output as JsonObject;
+  if (!isObject(output)) return [];
+  const { citations, results, text } = output;
   if (!Array.isArray(citations) || typeof text !== "string") return [];
   const cited = citations as unknown as readonly Citation[];
   const texts = numbered(text, cited);

@@ -1,3 +1,4 @@
+import { isObject } from "../../../domain/json.ts";
 import type { Json, JsonObject } from "../../../domain/json.ts";
 
 /** What members of these names hold in examples, if their schema takes it. */
@@ -121,8 +122,7 @@ function createSampler(schemas: Readonly<Record<string, JsonObject>>): (schema: 
 
   function members(schema: JsonObject, named: Json | undefined, within: readonly string[]): JsonObject {
     const { properties } = schema as { properties?: Record<string, JsonObject> };
-    if (properties === undefined)
-      return typeof named === "object" && named !== null && !Array.isArray(named) ? (named as JsonObject) : {};
+    if (properties === undefined) return isObject(named) ? named : {};
     return Object.fromEntries(
       Object.entries(properties).flatMap(([name, member]): Array<[string, Json]> => {
         const value = sample(member, name, within);

@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { compileRegex } from "../expressions/regex.ts";
+import { isObject } from "../../json.ts";
 
 /** Longest form (characters of JSON) that a flow may have. */
 const MAX_FORM_CHARS = 16 * 1024;
@@ -55,14 +56,14 @@ export function createFormCompiler(maxChars = MAX_FORM_CHARS): FormCompiler {
   }
 
   return (schema) => {
-    if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
+    if (!isObject(schema)) {
       return { ok: false, message: "A form is a JSON Schema: an object" };
     }
     const text = JSON.stringify(schema);
     if (text.length > maxChars) {
       return { ok: false, message: `A form is at most ${maxChars} characters of JSON` };
     }
-    const dialect = "$schema" in schema ? schema.$schema : DIALECT;
+    const dialect = "$schema" in schema ? schema["$schema"] : DIALECT;
     if (dialect !== DIALECT && dialect !== `${DIALECT}#`) {
       return { ok: false, message: "A form is JSON Schema 2020-12: leave out $schema" };
     }

@@ -1,3 +1,4 @@
+import { isObject } from "../../json.ts";
 import type { Json } from "../../json.ts";
 import type { ValidationIssue } from "../../errors.ts";
 import type { FlowLimits } from "../definition/limits.ts";
@@ -39,7 +40,7 @@ export function validateRunInputs(
     reserved = RESERVED_INPUTS,
   }: { loc?: ReadonlyArray<string | number>; reserved?: readonly string[] } = {},
 ): CheckedInputs {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
+  if (!isObject(body)) {
     return {
       inputs: {},
       ignored: [],
