@@ -9,7 +9,8 @@ export type HistoryOf = "run" | "document" | "experiment_job";
 
 /** Executions that are about to be removed, and the matches found in their payloads. */
 export interface FoundHistories {
-  readonly executions: number;
+  /** Temporal's ids of them: a history that is found again is not another one. */
+  readonly executions: readonly string[];
   readonly matches: readonly string[];
 }
 
@@ -98,7 +99,7 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
       if (Date.now() - (asked.get(workflowId) ?? 0) < AGAIN_MS) return false;
       const matches = new Set<string>();
       const executions = await readTree({ workflowId, runId: found.runId }, matches);
-      await note({ executions: executions.length, matches: [...matches] });
+      await note({ executions: executions.map(({ runId: id }) => id), matches: [...matches] });
       for (const workflowExecution of executions)
         await inTime(client.workflowService.deleteWorkflowExecution({ namespace, workflowExecution })).catch(
           ignoreMissing,

@@ -29,6 +29,7 @@ import {
   keptHistories,
   markHistoryGone,
   modelCallsLeft,
+  noteExecutions,
   placesOfUser,
 } from "../../stores/erasures/erasure-items.ts";
 import { addRemoved } from "../../stores/erasures/erasures.ts";
@@ -189,7 +190,8 @@ async function eraseHistories({ db, histories }: EraseDeps, erasure: OpenErasure
     const gone = await histories.erase(kind as HistoryOf, item_id, ({ executions, matches }) =>
       db.systemTransaction(async (connection) => {
         await keepBlobs(connection, erasure, matches);
-        await addRemoved(connection, erasure_id, { histories: executions });
+        const fresh = await noteExecutions(connection, erasure, executions);
+        await addRemoved(connection, erasure_id, { histories: fresh });
       }),
     );
     if (gone) await db.system((connection) => markHistoryGone(connection, erasure_id, item_id));

@@ -27,6 +27,23 @@ export async function insertRemovedItems(
   );
 }
 
+/** Notes executions whose histories are about to be removed. Returns how many were not noted before. */
+export async function noteExecutions(
+  db: Db,
+  { erasure_id, org_id }: { readonly erasure_id: string; readonly org_id: string },
+  executionIds: readonly string[],
+): Promise<number> {
+  const rows = await db.query(
+    {
+      name: "note_executions",
+      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, removed, has_history)
+        select $1::uuid, $2::uuid, 'history', id, true, false from unnest($3::uuid[]) as id on conflict do nothing returning 1`,
+    },
+    [erasure_id, org_id, executionIds],
+  );
+  return rows.length;
+}
+
 /** Up to `limit` items beyond one whose histories must still be removed. System only. */
 export async function keptHistories(
   db: Db,

@@ -17,7 +17,7 @@ it("removes no history before what was found in it is kept: a process may end in
       throw new Error("the database is down");
     });
     await expect(erased).rejects.toThrow("the database is down");
-    expect(found).toEqual([{ executions: 1, matches: ["found in it"] }]);
+    expect(found).toEqual([{ executions: [expect.any(String)], matches: ["found in it"] }]);
     expect(await historiesOf(client, body.run_id)).toHaveLength(1);
   });
 });

@@ -11,9 +11,10 @@ import { scratchDirectory } from "../../support/scratch.ts";
 
 const own = ownDatabase();
 
-it("goes on from the histories only once Temporal has removed them, not when it was asked to", async () => {
+it("goes on from the histories only once Temporal has removed them, and counts each once", async () => {
   const { org_id } = await buildTenant(own.database);
-  const [erasure_id, run_id, by] = [uuidv7(), uuidv7(), uuidv7()];
+  const [erasure_id, run_id, by, execution, slice] = [uuidv7(), uuidv7(), uuidv7(), uuidv7(), uuidv7()];
+  let executions = [execution];
   const row = { erasure_id, org_id, project_id: null, user_id: "ada", user_hash: "0".repeat(64) };
   const erasure = await own.database.orgTransaction(org_id, async (db) => {
     const made = await insertErasure(db, { ...row, created_by_type: "api_key", created_by_id: by });
@@ -28,7 +29,7 @@ it("goes on from the histories only once Temporal has removed them, not when it 
     // How it stands in Temporal, which removes in the background.
     histories: {
       async erase(_what, _id, note) {
-        if (!isGone) await note({ executions: 1, matches: [] });
+        if (!isGone) await note({ executions, matches: [] });
         return isGone;
       },
     } satisfies EraseDeps["histories"],
@@ -39,6 +40,11 @@ it("goes on from the histories only once Temporal has removed them, not when it 
   const waiting = await eraseNext(deps, open);
   expect(waiting).toMatchObject({ progress: { step: "histories" }, waitMs: expect.any(Number) });
   expect(waiting !== "end" && waiting.waitMs).toBeGreaterThan(0);
+  // As where the worker has died and another one finds it all again, with what has come since.
+  executions = [execution, slice];
+  await eraseNext(deps, open);
+  const [counted] = await own.database.org(org_id, (db) => db.query("select removed from erasures"));
+  expect(counted).toEqual({ removed: { histories: 2 } });
   isGone = true;
   await eraseNext(deps, open);
   expect(await eraseNext(deps, open)).toMatchObject({ progress: { step: "blobs" } });
