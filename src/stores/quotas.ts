@@ -158,6 +158,15 @@ export async function lockMonth(db: Db, orgId: string, keyId: string | null): Pr
 /** Adds up this month's model costs of the organisation or of a key. */
 async function recountMonth(db: Db, orgId: string, keyId: string | null): Promise<void> {
   const { begins } = periodOf("model_usd_month", new Date());
+  // A separate statement: the sum must begin after calls that are being recorded, or it overwrites what they add.
+  await db.query(
+    {
+      name: "lock_counted_month",
+      text: `select from quota_usage
+        where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' for update`,
+    },
+    [keyId],
+  );
   await db.query(
     {
       name: "recount_month",

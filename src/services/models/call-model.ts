@@ -79,6 +79,10 @@ const SILENCE_MS = 120_000;
 const CHARS_PER_TOKEN = 4;
 /** Tokens to reserve for an answer whose length is not limited. */
 const EXPECTED_TOKENS = 4096;
+/** Tokens to reserve for a picture: makers count up to so many for a large one. */
+const TOKENS_OF_PICTURE = 1600;
+/** Bytes of a recording for each token to reserve: few, as of one that is well compressed. */
+const RECORDED_BYTES_PER_TOKEN = 400;
 
 export function createModelCaller({ db, models, prices, defaultMonth }: ModelCallerDeps): ModelCaller {
   const spending = createSpending(db, defaultMonth);
@@ -92,6 +96,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
     const { connection, endpoint, model, fetch } = resolved;
     const began = Date.now();
     let received = "";
+    let recorded = false;
     const asked = askedChars(call.request);
     const write = async (
       finish: string,
@@ -123,7 +128,13 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         estimated,
         key_id: admitted.key_id,
       };
-      const keep = await prepare?.(usage);
+      // The call is paid for, even where its answer cannot be kept: the node asks again then.
+      const kept: { readonly keep?: (db: Db) => Promise<void>; readonly error?: unknown } =
+        (await prepare?.(usage).then(
+          (keep) => ({ keep }),
+          (error: unknown) => ({ error }),
+        )) ?? {};
+      const { keep } = kept;
       if (keep === undefined && !admitted.limited)
         await db.org(call.org_id, (connected) => insertModelCall(connected, row));
       else {
@@ -134,6 +145,8 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
           await admitted.settle(connected, cost_usd);
         });
       }
+      recorded = true;
+      if ("error" in kept) throw kept.error;
       return usage;
     };
     try {
@@ -168,7 +181,7 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         if (received !== "") await write(error.failure, null);
         throw toNodeFailure(error, resolved.secrets);
       }
-      if (call.signal.aborted && received !== "") {
+      if (call.signal.aborted && received !== "" && !recorded) {
         await write("cancelled", null);
         const { org_id, run_id, path } = call;
         if (run_id !== null) await recountUsageOf(db, org_id, run_id, path);
@@ -181,10 +194,11 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
   async function writeLost(call: ModelCall, { connection, model }: ResolvedModel): Promise<void> {
     const { org_id, project_id, run_id, path, attempt, step } = call;
     const input_tokens = Math.ceil(askedChars(call.request) / CHARS_PER_TOKEN);
-    await db.org(org_id, async (connected) => {
+    const cost_usd = costOf(prices, model, { input: input_tokens, output: 0, cached: 0 });
+    await db.orgTransaction(org_id, async (connected) => {
       if (run_id !== null) await deleteReservationsOf(connected, run_id, path);
       if (await hasModelCall(connected, call)) return;
-      const { key_id } = await spendingLimits(connected, run_id);
+      const limits = await spendingLimits(connected, run_id);
       await insertModelCall(connected, {
         call_id: uuidv7(),
         org_id,
@@ -198,20 +212,19 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
         connection_id: connection?.connection_id ?? null,
         output_tokens: 0,
         cached_tokens: 0,
-        cost_usd: costOf(prices, model, { input: input_tokens, output: 0, cached: 0 }),
+        cost_usd,
         latency_ms: 0,
         finish_reason: "lost",
         estimated: true,
-        key_id,
+        key_id: limits.key_id,
       });
+      await spending.charge(connected, org_id, limits, cost_usd);
     });
   }
 
   /** The most that a call may cost, estimated in advance. */
   function estimate({ request }: ModelCall, model: string): number | null {
-    const input = Math.ceil(askedChars(request) / CHARS_PER_TOKEN);
-    const output = "recording" in request ? 0 : (request.max_tokens ?? EXPECTED_TOKENS);
-    return costOf(prices, model, { input, output, cached: 0 });
+    return costOf(prices, model, { ...mostTokens(request), cached: 0 });
   }
 
   return {
@@ -240,6 +253,19 @@ export function createModelCaller({ db, models, prices, defaultMonth }: ModelCal
 function askedChars(request: ModelCall["request"]): number {
   if ("recording" in request) return 0;
   return JSON.stringify(request.messages, (key, value: unknown) => (key === "base64" ? "" : value)).length;
+}
+
+/** The tokens that a call may take at most, as far as that can be told. */
+function mostTokens(request: ModelCall["request"]): { readonly input: number; readonly output: number } {
+  if ("recording" in request) {
+    const tokens = Math.ceil(request.recording.bytes.length / RECORDED_BYTES_PER_TOKEN);
+    return { input: tokens, output: tokens };
+  }
+  const { messages, tools, schema, max_tokens = EXPECTED_TOKENS } = request;
+  const offered = tools === undefined && schema === undefined ? 0 : JSON.stringify([tools, schema]).length;
+  const pictures = messages.reduce((sum, each) => sum + ("images" in each ? (each.images?.length ?? 0) : 0), 0);
+  const input = Math.ceil((askedChars(request) + offered) / CHARS_PER_TOKEN) + pictures * TOKENS_OF_PICTURE;
+  return { input, output: max_tokens };
 }
 
 function toNodeFailure(error: ChatError, secrets: readonly string[]): NodeFailure {

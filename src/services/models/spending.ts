@@ -85,7 +85,15 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
     });
   }
 
+  async function addToMonths(connection: Db, org_id: string, months: readonly Limit[], cost: number | null) {
+    for (const { key_id, most } of months)
+      await useQuota(connection, { org_id, key_id, what: "model_usd_month", used: cost ?? 0, add: true, most });
+  }
+
   return {
+    /** Counts a call that its process has not settled, in the transaction that records it. */
+    charge: (connection: Db, org_id: string, limits: SpendingLimits, cost: number | null): Promise<void> =>
+      addToMonths(connection, org_id, monthsOf(limits, defaultMonth), cost),
     /**
      * Waits while open calls may release what is needed. Throws NodeFailure if nothing is left, or the signal's
      * reason.
@@ -114,15 +122,7 @@ export function createSpending(db: Database, defaultMonth: number | undefined) {
         async settle(connection, cost) {
           clearInterval(extending);
           await deleteReservation(connection, call_id);
-          for (const { key_id: of, most } of months)
-            await useQuota(connection, {
-              org_id,
-              key_id: of,
-              what: "model_usd_month",
-              used: cost ?? 0,
-              add: true,
-              most,
-            });
+          await addToMonths(connection, org_id, months, cost);
         },
         async release() {
           clearInterval(extending);

@@ -3,6 +3,7 @@ import { uuidv7 } from "uuidv7";
 import { COUNTED, startModelStub } from "../../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../../src/dev/model-stub.ts";
 import { createModelCaller } from "../../../src/services/models/call-model.ts";
+import type { ModelCall } from "../../../src/services/models/call-model.ts";
 import { quotaUsage, setQuotas } from "../../../src/stores/quotas.ts";
 import { insertReservation } from "../../../src/stores/models/spending.ts";
 import { buildRun, buildTenant, ownDatabase } from "../../stores/rows.ts";
@@ -18,32 +19,35 @@ afterAll(() => stub.close());
 /** A call costs a dollar, and that is what is reserved for it. */
 const PRICE = { input: 0, output: 1_000_000 / COUNTED.output };
 
-function caller(defaultMonth?: number) {
+function caller(defaultMonth?: number, price = PRICE) {
   const endpoint = { protocol: "openai" as const, base_url: `${stub.url}/v1`, headers: {} };
   const resolved = { endpoint, model: "m", connection: null, fetch: globalThis.fetch, secrets: [] };
   return createModelCaller({
     db: own.database,
     models: { resolve: async () => resolved },
-    prices: { own: { m: PRICE }, listed: {} },
+    prices: { own: { m: price }, listed: {} },
     defaultMonth,
   });
 }
 
+const QUESTION = { messages: [{ role: "user" as const, content: "Say it" }], max_tokens: COUNTED.output };
+
+/** A call of a run. */
+function callOf(tenant: Tenant, run_id: string | null, more: Partial<ModelCall> = {}): ModelCall {
+  const place = { run_id, path: "llm-0", attempt: 1, step: 1, choice: {}, repeated: false };
+  return { ...tenant, ...place, request: QUESTION, signal: AbortSignal.timeout(60_000), ...more };
+}
+
 /** Asks twenty times at once; the codes of what was refused. */
-async function askTwenty(tenant: Tenant, runs: readonly (string | null)[], defaultMonth?: number): Promise<unknown[]> {
+async function askTwenty(
+  tenant: Tenant,
+  runs: readonly (string | null)[],
+  defaultMonth?: number,
+  request: ModelCall["request"] = QUESTION,
+): Promise<unknown[]> {
   const { call } = caller(defaultMonth);
   const asked = Array.from({ length: 20 }, (_, n) =>
-    call({
-      ...tenant,
-      run_id: runs[n % runs.length] ?? null,
-      path: `llm-${n}`,
-      attempt: 1,
-      step: 1,
-      choice: {},
-      repeated: false,
-      request: { messages: [{ role: "user", content: "Say it" }], max_tokens: COUNTED.output },
-      signal: AbortSignal.timeout(60_000),
-    }),
+    call(callOf(tenant, runs[n % runs.length] ?? null, { path: `llm-${n}`, request })),
   );
   const ended = await Promise.allSettled(asked);
   return ended.flatMap((each) => (each.status === "rejected" ? [(each.reason as { code: unknown }).code] : []));
@@ -112,6 +116,37 @@ it("does not exceed what an organisation, or a key, may spend in a month, over a
 it("holds the installation's quota where the organisation has none of its own", async () => {
   const tenant = await buildTenant(own.database);
   expect(await askTwenty(tenant, [null], 3)).toEqual(refused("quota_exceeded"));
+});
+
+it("does not exceed a budget by recordings at the same time, whose tokens nobody knows before", async () => {
+  const tenant = await buildTenant(own.database);
+  const recording = { bytes: Buffer.alloc(COUNTED.output * 400), type: "audio/mpeg" };
+  expect(await askTwenty(tenant, [await budgeted(tenant, 3)], undefined, { recording })).toEqual(
+    refused("budget_exceeded"),
+  );
+});
+
+it("counts in the month what is written down: the call of a process that died, and one whose answer cannot be kept", async () => {
+  const tenant = await buildTenant(own.database);
+  const run_id = await buildRun(own.database, tenant);
+  const { call } = caller(1_000_000, { input: 1_000_000, output: 1_000_000 });
+  const month = async () => {
+    const rows = await own.database.org(tenant.org_id, (db) =>
+      db.query("select finish_reason, cost_usd::float8 as cost from model_calls order by call_id"),
+    );
+    const used = await own.database.org(tenant.org_id, (db) => quotaUsage(db, null, "model_usd_month"));
+    expect(used?.used).toBe(rows.reduce((sum, { cost }) => sum + Number(cost), 0));
+    expect(await reservations(tenant)).toBe(0);
+    return rows.map(({ finish_reason }) => finish_reason);
+  };
+  await call(callOf(tenant, run_id));
+  await call(callOf(tenant, run_id, { attempt: 2, repeated: true }));
+  expect(await month()).toEqual(["stop", "lost", "stop"]);
+  const keep = async (): Promise<never> => {
+    throw new Error("the blob store takes nothing");
+  };
+  await expect(call(callOf(tenant, run_id, { attempt: 3, keep }))).rejects.toThrow("takes nothing");
+  expect(await month()).toEqual(["stop", "lost", "stop", "stop"]);
 });
 
 it("waits for what a call under way may need, and takes what a dead process reserved once that has expired", async () => {
