@@ -30,15 +30,18 @@ export interface Snapshot {
   blobKeys(): AsyncIterable<Buffer>;
 }
 
+/** Vectors once more, for HNSW indexes that no migration makes. Workers make both anew where pgvector is there. */
+export const MADE_ANEW = "knowledge_vectors";
+
 /**
- * Our tables in the first schema of the search path, except the one that `migrate` fills. A partitioned table is one
- * table.
+ * Our tables in the first schema of the search path, except MADE_ANEW and the one that `migrate` fills. A partitioned
+ * table is one table.
  */
 const TABLES = `
   select c.relname as name, array_agg(a.attname::text order by a.attnum) as columns
   from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = ''
   where c.relnamespace = (select relnamespace from pg_class where oid = to_regclass('runs'))
-    and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'migrations'
+    and c.relkind in ('r', 'p') and not c.relispartition and c.relname not in ('migrations', '${MADE_ANEW}')
   group by c.relname order by c.relname`;
 
 /** Lets `work` read all tables as of one moment while others write. System only. */
@@ -105,6 +108,7 @@ export async function fillTables(
     for (const { add } of references) await client.query(add);
     for (const [name, last] of Object.entries(sequences))
       await client.query("select setval($1::text::regclass, $2::bigint)", [quoted(name), last]);
+    await client.query("update knowledge_indexes set has_hnsw = false where has_hnsw");
     await client.query("commit");
     await client.query("analyze");
   });

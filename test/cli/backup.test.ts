@@ -326,6 +326,32 @@ describe("millrace backup and restore", () => {
       MILLRACE_S3_SECRET_ACCESS_KEY: server.credentials.secretAccessKey,
     };
     expect(await restore(place, server.url, url, own)).toMatchObject({ code: 0, stderr: "" });
+  it("leaves HNSW indexes to the workers, which know of none after a restore, also of earlier backups", async () => {
+    const old = await emptyDatabase();
+    await migrate(old, MIGRATIONS);
+    const [org_id, base] = [uuidv7(), uuidv7()];
+    await administer(
+      old,
+      `insert into organisations (org_id, name) values ('${org_id}', 'old');
+       insert into knowledge_bases (knowledge_base_id, org_id, name, indexing_params) values ('${base}', '${org_id}', 'b', '{}');
+       insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions, languages, has_hnsw)
+         values ('${org_id}', '${base}', 'active', '{}', 'local', 384, '{}', true)`,
+    );
+    const place = scratchDirectory();
+    expect(await backup(place, scratchDirectory(), old)).toMatchObject({ code: 0, stderr: "" });
+    const file = join(place, "manifest.json");
+    const manifest = JSON.parse(readFileSync(file, "utf8"));
+    expect(manifest.tables.map(({ name }: { name: string }) => name)).not.toContain("knowledge_vectors");
+    const [empty] = manifest.tables.filter(({ rows }: { rows: number }) => rows === 0);
+    manifest.tables.push({ ...empty, name: "knowledge_vectors", columns: ["embedding"] });
+    writeFileSync(file, JSON.stringify(manifest));
+
+    const url = await emptyDatabase();
+    expect(await restore(place, scratchDirectory(), url)).toMatchObject({ code: 0, stderr: "" });
+    const { rows } = await withRows(url, (client) => client.query("select has_hnsw from knowledge_indexes"));
+    expect(rows).toEqual([{ has_hnsw: false }]);
+  });
+
     expect(await contents(url)).toEqual(await contents(source.url));
     // The blobs are where those of an installation are: a backup of it has them.
     const second = await backup(scratchDirectory(), server.url, url, own);

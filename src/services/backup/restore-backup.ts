@@ -3,7 +3,7 @@ import { createGunzip } from "node:zlib";
 import { createLimit } from "../../platform/at-once.ts";
 import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { ObjectStore } from "../../platform/blobs/blobs.ts";
-import { fillTables, findOccupied } from "../../stores/backup.ts";
+import { fillTables, findOccupied, MADE_ANEW } from "../../stores/backup.ts";
 import { migrate, migrationsIn } from "../../stores/migrate.ts";
 import type { BackupFiles, FileSum } from "./files.ts";
 import { BLOB_INDEX, blobFile, linesOf, store, summed, tableFile } from "./files.ts";
@@ -57,6 +57,8 @@ export async function restoreBackup(
     await Promise.all(blobs.map((blob) => limit(() => restoreBlob(files, to.blobs, blob))));
   await fillTables(to.url, manifest.sequences, async (copy) => {
     for (const table of manifest.tables) {
+      // Backups of earlier versions have it.
+      if (table.name === MADE_ANEW) continue;
       const read = await openRows(files, table);
       const rows = await copy(table, read.rows).catch((error: unknown) => {
         throw new Error(`Table ${table.name} could not be filled; the database is empty.`, { cause: error });
