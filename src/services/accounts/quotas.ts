@@ -110,8 +110,9 @@ export function quotaExceeded(quota: Quota, keyId: string | null, limit: number,
   );
 }
 
-/** Whether an error means that there is no room now, but will be later. */
-export function isNoPlace({ code }: Problem): boolean {
+/** Whether an error means that there is no room now, but will be later. Of a quota of 0 there never is. */
+export function isNoPlace({ code, extra }: Problem): boolean {
+  if (code === "quota_exceeded" && extra["limit"] === 0) return false;
   return ["too_many_concurrent_runs", "too_many_new_runs", "quota_exceeded"].includes(code);
 }
 

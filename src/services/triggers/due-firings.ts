@@ -3,10 +3,11 @@ import type { Json, JsonObject } from "../../domain/json.ts";
 import { BlobNotFound, loadValue } from "../../platform/blobs/blobs.ts";
 import { dropFiring, finishFiring, takeDueFirings } from "../../stores/triggers/firings.ts";
 import type { DueFiring } from "../../stores/triggers/firings.ts";
-import { findTrigger } from "../../stores/triggers/triggers.ts";
+import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
+import { isNoPlace } from "../accounts/quotas.ts";
 import { withRest } from "../runs/with-rest.ts";
 import { requireRun } from "../runs/require-run.ts";
-import { noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
+import { lasting, noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 const BATCH = 50;
@@ -77,7 +78,10 @@ async function startDue(deps: StartRunDeps, firing: DueFiring): Promise<void> {
   try {
     await startTriggeredRun(deps, trigger, run_id, await payloadOf(deps, firing));
   } catch (error) {
-    await noteFault(deps.db, trigger, run_id, error);
+    // It waits, and is tried again.
+    if (error instanceof Problem && isNoPlace(error))
+      await deps.db.org(org_id, (connection) => noteTriggerError(connection, trigger_id, error.message));
+    await noteFault(deps.db, trigger, run_id, lasting(error));
   }
   await deps.db.org(org_id, (connection) => finishFiring(connection, run_id));
 }

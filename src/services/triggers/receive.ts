@@ -10,7 +10,7 @@ import { recordFiring } from "../../stores/triggers/firings.ts";
 import type { TriggerOf } from "../../stores/triggers/triggers.ts";
 import { CALL_HEADER, callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../runs/require-run.ts";
-import { noteFault, startTriggeredRun } from "./start-run.ts";
+import { lasting, noteFault, startTriggeredRun } from "./start-run.ts";
 import { placeOfFiring } from "./chain.ts";
 import type { StartRunDeps } from "./start-run.ts";
 import { secretContext } from "./triggers.ts";
@@ -66,7 +66,9 @@ export async function receiveWebhook(
   try {
     await startTriggeredRun(deps, trigger, run_id, { body, headers: visible, query });
   } catch (error) {
-    await noteFault(deps.db, trigger, run_id, error);
+    await noteFault(deps.db, trigger, run_id, lasting(error));
+    // Whoever sends it is to try again later, or to ask who can change that.
+    if (error instanceof Problem && error.status === 429) throw error;
     throw invalid(["body"], "The trigger starts no run with this: its last_error says why");
   }
   return { run_id, repeated };

@@ -7,13 +7,13 @@ import { uuid7Of } from "../../domain/uuid.ts";
 import { dropFiring, recordFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
-import { noteFault, startTriggeredRun } from "./start-run.ts";
+import { lasting, noteFault, startTriggeredRun } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
 
 /**
  * Inserts the run for one time of a schedule. Its id is derived from the trigger and the time, so repeated calls
- * insert it once. Returns the input of its workflow, which the caller starts; NO_PLACE if the limit of open runs is
- * reached, and null if no run is to be started.
+ * insert it once. Returns the input of its workflow, which the caller starts; NO_PLACE if a limit is
+ * reached for now, and null if no run is to be started.
  */
 export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStartDelayed">) {
   const inserting: StartRunDeps = {
@@ -45,7 +45,7 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
         });
         return NO_PLACE;
       }
-      await noteFault(deps.db, trigger, run_id, error);
+      await noteFault(deps.db, trigger, run_id, lasting(error));
       return null;
     }
   };

@@ -7,6 +7,7 @@ import { dropFiring } from "../../stores/triggers/firings.ts";
 import { forgetTriggerError, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import type { TriggerRow } from "../../stores/triggers/triggers.ts";
 import type { RunStarter } from "../../temporal/runs.ts";
+import { isNoPlace } from "../accounts/quotas.ts";
 import type { FlowCache } from "../projects/flow-cache.ts";
 import { createRun } from "../runs/create-run.ts";
 import type { CreateRunDeps } from "../runs/create-run.ts";
@@ -29,7 +30,7 @@ export interface StartRunDeps extends Omit<CreateRunDeps, "starter"> {
 
 /**
  * Starts the run of a firing: the published flow, with inputs that the trigger's expressions make from the payload.
- * The same `run_id` again returns the existing run. Throws TriggerFault, and Problem `too_many_concurrent_runs`.
+ * The same `run_id` again returns the existing run. Throws TriggerFault, and the Problem of a limit that is reached.
  */
 export async function startTriggeredRun(
   deps: StartRunDeps,
@@ -64,6 +65,12 @@ export async function startTriggeredRun(
       throw new TriggerFault(error.message, { cause: error });
     throw error;
   }
+}
+
+/** A refusal that no waiting lifts, such as that of a quota of 0, as a TriggerFault; any other error as it is. */
+export function lasting(error: unknown): unknown {
+  if (!(error instanceof Problem) || error.code !== "quota_exceeded" || isNoPlace(error)) return error;
+  return new TriggerFault(error.message, { cause: error });
 }
 
 /**

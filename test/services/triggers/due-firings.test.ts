@@ -1,6 +1,9 @@
 import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
 import { Problem } from "../../../src/domain/errors.ts";
+import { NO_PLACE } from "../../../src/domain/triggers/scheduled.ts";
+import { quotaExceeded } from "../../../src/services/accounts/quotas.ts";
+import { createScheduledRuns } from "../../../src/services/triggers/schedule-run.ts";
 import { startTriggers } from "../../../src/services/triggers/start-triggers.ts";
 import type { StartRunDeps } from "../../../src/services/triggers/start-run.ts";
 import { buildTenant, ownDatabase } from "../../stores/rows.ts";
@@ -67,4 +70,56 @@ it("starts what others wait for while an organisation is slow, one of its own af
   await expect.poll(() => left(slow)).toBe(0);
   await triggers.close();
   expect([underWay.most, errors]).toEqual([1, []]);
+});
+
+it("ends a firing that a quota of 0 refuses, lets one wait that a used-up quota refuses, and says why of both", async () => {
+  const tenant = await buildTenant(own.database);
+  const limits = { most: 0, used: 0 };
+  const deps = {
+    db: own.database,
+    flows: {
+      async get(): Promise<never> {
+        throw quotaExceeded("concurrent_runs", null, limits.most, limits.used);
+      },
+    },
+  } as unknown as StartRunDeps;
+  const errors: unknown[] = [];
+  const triggers = startTriggers(deps, 3_600_000, (error) => errors.push(error));
+  const lastError = async (id: string) =>
+    (await own.database.system((db) => db.query("select last_error from triggers where id = $1", [id])))[0]?.[
+      "last_error"
+    ];
+
+  const refused = await fire(tenant, 2);
+  triggers.wake();
+  await expect.poll(() => left(tenant)).toBe(0);
+  expect(await lastError(refused)).toContain("is 0, so nothing is let through. Whoever runs the installation can");
+  expect(errors).toEqual([]);
+  Object.assign(limits, { most: 2, used: 2 });
+  const waits = await fire(tenant, 1);
+  triggers.wake();
+  await expect.poll(() => errors.length).toBe(1);
+  expect([await left(tenant), await lastError(waits)]).toEqual([1, expect.stringContaining("is 2, and 2 are used")]);
+  await triggers.close();
+});
+
+it("ends the time of a schedule that a quota of 0 refuses, and says so at the trigger", async () => {
+  const tenant = await buildTenant(own.database);
+  const deps = {
+    db: own.database,
+    flows: {
+      async get(): Promise<never> {
+        throw quotaExceeded("runs_per_minute", null, most, most);
+      },
+    },
+  } as unknown as StartRunDeps;
+  let most = 1;
+  const id = await fire(tenant, 0);
+  const due = { org_id: tenant.org_id, id, scheduled_at: "2026-01-01T00:00:00.000Z" };
+  const createScheduledRun = createScheduledRuns(deps);
+  expect(await createScheduledRun(due)).toBe(NO_PLACE);
+  most = 0;
+  expect(await createScheduledRun(due)).toBe(null);
+  const [trigger] = await own.database.org(tenant.org_id, (db) => db.query("select last_error from triggers"));
+  expect(trigger?.["last_error"]).toContain("The quota runs_per_minute of this organisation is 0");
 });
