@@ -35,9 +35,10 @@ export function addAccountCommands(program: Command): void {
   const newOrganisation = orgs
     .command("create")
     .description("create an organisation")
-    .argument("<name>", "1 to 200 characters", readBy(organisationName, "Give a name of 1 to 200 characters."));
-  withDatabase(newOrganisation, async (database, options, name) => {
-    const made = await createOrganisation(database, name);
+    .argument("<name>", "1 to 200 characters", readBy(organisationName, "Give a name of 1 to 200 characters."))
+    .option("--same-name", "even if there is one of that name");
+  withDatabase<{ sameName?: boolean }>(newOrganisation, async (database, options, name) => {
+    const made = await createOrganisation(database, name, { newName: options.sameName !== true });
     show(options.json, made, () => [`organisation ${made.org_id} (${made.name})`]);
   });
   withDatabase(orgs.command("list").description("list organisations"), async (database, options) => {

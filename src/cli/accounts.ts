@@ -9,16 +9,28 @@ import { hashForUser } from "../services/accounts/sign-in.ts";
 import { insertApiKey, revokeApiKey } from "../stores/accounts/api-keys.ts";
 import type { ApiKey, ApiKeyKind } from "../stores/accounts/api-keys.ts";
 import type { Database, Db } from "../stores/db.ts";
-import { insertOrganisation } from "../stores/accounts/organisations.ts";
+import { findOrganisationNamed, insertOrganisation } from "../stores/accounts/organisations.ts";
 import { insertUser, USERS_EMAIL_KEY } from "../stores/accounts/users.ts";
 import type { User, UserRole } from "../stores/accounts/users.ts";
 import { isUniqueViolation } from "../stores/db.ts";
 import { CommandFailure } from "./failure.ts";
 
-/** Creates an organisation and returns its id. */
-export async function createOrganisation(database: Database, name: string): Promise<{ org_id: string; name: string }> {
+/**
+ * Creates an organisation and returns its id. With `newName` it throws if there is one of that name: no command removes
+ * an organisation that was made by mistake.
+ */
+export async function createOrganisation(
+  database: Database,
+  name: string,
+  { newName = false } = {},
+): Promise<{ org_id: string; name: string }> {
   const organisation = { org_id: uuidv7(), name };
   await database.systemTransaction(async (db) => {
+    const there = newName ? await findOrganisationNamed(db, name) : null;
+    if (there !== null)
+      throw new CommandFailure(
+        `There is already an organisation ${name}: ${there.org_id}. Give another name, or --same-name for one more of it.`,
+      );
     await insertOrganisation(db, organisation);
     await recordCommand(db, organisation.org_id, "orgs create", {
       target: { type: "organisation", id: organisation.org_id },

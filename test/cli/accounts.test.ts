@@ -60,6 +60,20 @@ describe("accounts made by the command line", () => {
     await createUser(test.database, { org_id: second.org_id, email: "Bob@example.test", role: "viewer" });
   });
 
+  it("makes no second organisation of a name, unless that is said", async () => {
+    const create = (...more: string[]) =>
+      millrace(["orgs", "create", "twice", "--json", ...more], { DATABASE_URL: test.url });
+    const outcomes = await Promise.all([create(), create()]);
+    const [made, refused] = outcomes.toSorted((a, b) => a.code - b.code);
+    const { org_id } = JSON.parse(made?.stdout ?? "");
+    expect(refused).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: `There is already an organisation twice: ${org_id}. Give another name, or --same-name for one more of it.\n`,
+    });
+    expect(await create("--same-name")).toMatchObject({ code: 0, stderr: "" });
+  });
+
   it("makes a key until the last time that can be written", async () => {
     const { org_id } = await createOrganisation(test.database, "acme");
     const key = ["keys", "create", "--org", org_id, "--expires-at", "9999-12-31T23:59:59-23:59"];

@@ -17,6 +17,23 @@ export async function insertOrganisation(db: Db, organisation: { org_id: string;
   );
 }
 
+/** The oldest organisation of a name; nobody who asks adds another until the transaction ends. System only. */
+export async function findOrganisationNamed(db: Db, name: string): Promise<Organisation | null> {
+  // A separate statement: the search must begin after the lock, or it does not see what others added.
+  await db.query({
+    name: "lock_organisation_names",
+    text: "select pg_advisory_xact_lock(hashtextextended('names of organisations', 0))",
+  });
+  const rows = await db.query<Organisation>(
+    {
+      name: "find_organisation_named",
+      text: "select org_id, name, created_at from organisations where name = $1::text order by org_id limit 1",
+    },
+    [name],
+  );
+  return rows[0] ?? null;
+}
+
 export async function findOrganisation(db: Db, orgId: string): Promise<Organisation | null> {
   const rows = await db.query<Organisation>(
     { name: "find_organisation", text: "select org_id, name, created_at from organisations where org_id = $1::uuid" },
