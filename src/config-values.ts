@@ -267,6 +267,22 @@ export const signInSettings = {
     .describe("Whether people may sign in by password, to the console and at /token; off only beside a provider"),
 };
 
+/** How much evals may watch of what runs. */
+export const monitorSettings = {
+  MILLRACE_MAX_MONITORS: int(0, 10_000).default(20).describe("Monitors of evals that an organisation may have"),
+  MILLRACE_MAX_MONITOR_EVALUATORS: int(1, 50).default(10).describe("Evaluators of a monitor"),
+  MILLRACE_MONITOR_RUNS_PER_HOUR: int(1, 100_000)
+    .default(1000)
+    .describe("Runs of an hour that a monitor may have scored: the most that its max_per_hour can be"),
+  MILLRACE_MONITOR_MIN_WINDOW_SECONDS: int(1, 86_400).default(300).describe("Shortest window of a monitor's alert"),
+  MILLRACE_MONITOR_INTERVAL_SECONDS: int(1, 3600)
+    .default(60)
+    .describe("How often a monitor scores what it has sampled, and looks at its alert"),
+};
+
+/** What the command line reads beside the settings of the service: which API it calls, and as whom. */
+export const COMMAND_LINE_SETTINGS = ["MILLRACE_URL", "MILLRACE_API_KEY", "MILLRACE_ORG_ID"] as const;
+
 /** Reads what a schema names. An empty variable counts as unset. Throws an Error that lists every problem. */
 export function readEnvironment<Schema extends z.ZodObject>(
   schema: Schema,

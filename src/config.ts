@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { unknownSettings } from "./domain/unknown-settings.ts";
 import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhooks/webhook.ts";
 import {
   blobPlace,
   bool,
+  COMMAND_LINE_SETTINGS,
   databaseAddress,
   delays,
   deploymentWord,
@@ -10,6 +12,7 @@ import {
   list,
   LOG_LEVELS,
   masterKey,
+  monitorSettings,
   origin,
   pemFile,
   privateHosts,
@@ -277,15 +280,7 @@ export const environmentSchema = z.object({
   MILLRACE_ERASURE_QUIET_MS: int(0, 600_000)
     .default(10_000)
     .describe("Time without anything more of the user after which an erasure ends; cancelled calls notice within it"),
-  MILLRACE_MAX_MONITORS: int(0, 10_000).default(20).describe("Monitors of evals that an organisation may have"),
-  MILLRACE_MAX_MONITOR_EVALUATORS: int(1, 50).default(10).describe("Evaluators of a monitor"),
-  MILLRACE_MONITOR_RUNS_PER_HOUR: int(1, 100_000)
-    .default(1000)
-    .describe("Runs of an hour that a monitor may have scored: the most that its max_per_hour can be"),
-  MILLRACE_MONITOR_MIN_WINDOW_SECONDS: int(1, 86_400).default(300).describe("Shortest window of a monitor's alert"),
-  MILLRACE_MONITOR_INTERVAL_SECONDS: int(1, 3600)
-    .default(60)
-    .describe("How often a monitor scores what it has sampled, and looks at its alert"),
+  ...monitorSettings,
   MILLRACE_AUDIT_RETENTION_DAYS: int(1, 36_500).optional().describe("Days that the audit log is kept; unset, for ever"),
   MILLRACE_MONITOR_RETENTION_DAYS: int(1, 36_500)
     .default(90)
@@ -317,6 +312,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return readEnvironment(environmentSchema, environment);
 }
 
+/** A sentence for each variable that looks like a setting and is none, as where a name is mistyped. */
+export function mistakenSettings(environment: NodeJS.ProcessEnv = process.env): string[] {
+  return unknownSettings(environment, [...Object.keys(environmentSchema.shape), ...COMMAND_LINE_SETTINGS]);
+}
+
 /** Migrations ask S3 for nothing: their process may run where it has neither keys nor a role. */
 const migrationSchema = environmentSchema.omit({
   MILLRACE_S3_ACCESS_KEY_ID: true,
@@ -334,7 +334,8 @@ export function requireConfig<Part>(load: () => Part): Part {
   try {
     return load();
   } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    const message = error instanceof Error ? error.message : String(error);
+    process.stderr.write([message, ...mistakenSettings().map((each) => `  ${each}`), ""].join("\n"));
     process.exit(1);
   }
 }

@@ -1,15 +1,18 @@
 import { fileURLToPath } from "node:url";
 import { explain } from "./cli/failure.ts";
-import { loadMigrationConfig, requireConfig } from "./config.ts";
+import { namingPostgres } from "./cli/unreachable.ts";
+import { loadMigrationConfig, mistakenSettings, requireConfig } from "./config.ts";
 import { createLogger } from "./platform/logging/logger.ts";
 import { migrate } from "./stores/migrate.ts";
 
 const config = requireConfig(loadMigrationConfig);
 const logger = createLogger({ level: config.LOG_LEVEL, service: "migrate" });
+const mistakes = mistakenSettings();
+if (mistakes.length > 0) logger.warn(mistakes.join(" "));
 // Two levels up: this file runs compiled, from dist/src.
 const directory = fileURLToPath(new URL("../../migrations", import.meta.url));
 try {
-  const { applied, mended } = await migrate(config.DATABASE_URL, directory);
+  const { applied, mended } = await namingPostgres(config.DATABASE_URL, () => migrate(config.DATABASE_URL, directory));
   if (mended.length > 0)
     logger.warn({ mended }, "roles, policies or grants were missing, as after a restore, and are made");
   logger.info({ applied }, applied.length === 0 ? "the database is up to date" : "the database was migrated");

@@ -17,7 +17,8 @@ import { takeBackup } from "../services/backup/take-backup.ts";
 import { VERSION } from "../version.ts";
 import { CommandFailure } from "./failure.ts";
 import type { DatabaseOptions } from "./options.ts";
-import { databaseUrlOf, show } from "./options.ts";
+import { databaseUrlOf, show, warnOfMistakes } from "./options.ts";
+import { namingPostgres } from "./unreachable.ts";
 
 const PLACE = "a directory, or s3://bucket/prefix?endpoint=https://host:port&region=name";
 /** Names of blobs that are printed; all are in the manifest. */
@@ -35,7 +36,7 @@ export function addBackupCommands(program: Command): void {
       const manifest = await withFiles(place, config, { readOnly: false }, async (files) => {
         const blobs = await openBlobStore(config);
         try {
-          return await takeBackup({ url, blobs, version: VERSION }, files);
+          return await namingPostgres(url, () => takeBackup({ url, blobs, version: VERSION }, files));
         } finally {
           await blobs.close();
         }
@@ -81,7 +82,7 @@ async function restore(files: BackupFiles, config: BackupConfig, options: Databa
   loadSealingConfig();
   const blobs = await openBlobStore(config);
   try {
-    const manifest = await restoreBackup(files, { url, blobs, migrations });
+    const manifest = await namingPostgres(url, () => restoreBackup(files, { url, blobs, migrations }));
     const unknown_keys = await unknownKeys(manifest);
     show(options.json, { unknown_keys, ...summaryOf(manifest) }, () => [
       `Restored as of ${manifest.taken_at}: ${contentOf(manifest)}`,
@@ -110,6 +111,7 @@ async function withFiles<T>(
     MILLRACE_S3_ACCESS_KEY_ID: config.MILLRACE_BACKUP_S3_ACCESS_KEY_ID ?? config.MILLRACE_S3_ACCESS_KEY_ID,
     MILLRACE_S3_SECRET_ACCESS_KEY: config.MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY ?? config.MILLRACE_S3_SECRET_ACCESS_KEY,
   };
+  warnOfMistakes();
   const files = await openBackupFiles(placeOf(text), credentials, mode);
   try {
     return await work(files);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { loadConfig } from "../config.ts";
 import type { withDeployment as withNamed } from "../services/system/deployment.ts";
 import { CommandFailure } from "./failure.ts";
-import { show, table } from "./options.ts";
+import { show, table, warnOfMistakes } from "./options.ts";
 import { readNumber } from "./values.ts";
 
 /** gRPC's codes for a build that Temporal does not know, and for one that lacks queues. */
@@ -92,6 +92,7 @@ async function requirePolled(deployment: Parameters<Work>[0], build: string): Pr
 }
 
 async function withDeployment(work: Work): Promise<void> {
+  warnOfMistakes();
   const config = loadConfig();
   const name = config.MILLRACE_DEPLOYMENT;
   if (name === undefined) throw new CommandFailure("Set MILLRACE_DEPLOYMENT and MILLRACE_BUILD_ID.", 2);
@@ -100,6 +101,8 @@ async function withDeployment(work: Work): Promise<void> {
   try {
     await service.withDeployment(config, name, work);
   } catch (error) {
+    const why = service.whyDenied(config, error);
+    if (why) throw new CommandFailure(`Temporal at ${why.text}. ${why.advice}`);
     const { code, details } = error as { readonly code?: unknown; readonly details?: string };
     if (code !== NOT_FOUND && code !== FAILED_PRECONDITION) throw error;
     throw new CommandFailure(

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { Command } from "commander";
-import { loadConfig } from "../config.ts";
+import { loadConfig, mistakenSettings } from "../config.ts";
 import type { Config } from "../config.ts";
 import { PACKAGE_ROOT } from "../dev/package-root.ts";
 import type { Finding } from "../services/system/checks/finding.ts";
@@ -9,6 +9,7 @@ import { isUuid } from "../domain/uuid.ts";
 import { readDevState } from "./dev-state.ts";
 import { CommandFailure } from "./failure.ts";
 import { show, table } from "./options.ts";
+import { namingPostgresOfPool } from "./unreachable.ts";
 
 const MARKS = { ok: "ok", warning: "warning", problem: "PROBLEM" } as const;
 
@@ -47,7 +48,7 @@ async function showExplanation(runId: string, json: boolean | undefined): Promis
   const { config, problems } = configuration();
   if (!config) throw new CommandFailure(problems.map(({ text }) => text).join(" "));
   const { explainRun } = await import("../services/system/explain-run.ts");
-  const explanation = await explainRun(config, runId);
+  const explanation = await namingPostgresOfPool(config.DATABASE_URL, () => explainRun(config, runId));
   if (!explanation) throw new CommandFailure(`There is no run ${runId}.`);
   const { state, reasons } = explanation;
   show(json, explanation, () => [
@@ -62,12 +63,16 @@ function configuration(): { config?: Config; from: string; problems: Finding[] }
   const known = dev && { DATABASE_URL: dev.database_url, TEMPORAL_ADDRESS: dev.temporal_address };
   const own = process.env["DATABASE_URL"] ?? "";
   const from = own === "" && dev ? "npm start" : "the environment";
+  const mistakes = mistakenSettings().map((text): Finding => {
+    const advice = "Correct or remove it; docs/configuration.md has every variable.";
+    return { part: "Configuration", state: "warning", text, advice };
+  });
   try {
-    return { config: loadConfig(own === "" ? { ...process.env, ...known } : process.env), from, problems: [] };
+    return { config: loadConfig(own === "" ? { ...process.env, ...known } : process.env), from, problems: mistakes };
   } catch (error) {
     const advice = "Correct the environment; docs/configuration.md has every variable.";
     const lines = (error as Error).message.split("\n").map((line) => line.trim());
     const text = lines.filter((line) => line !== "").join(" ");
-    return { from, problems: [{ part: "Configuration", state: "problem", text, advice }] };
+    return { from, problems: [{ part: "Configuration", state: "problem", text, advice }, ...mistakes] };
   }
 }

@@ -1,14 +1,17 @@
 import type { Command } from "commander";
 import { isUuid } from "../domain/uuid.ts";
+import { mistakenSettings } from "../config.ts";
 import { databaseAddress } from "../config-values.ts";
-import { isConnectionError, openDatabase } from "../stores/db.ts";
+import type { COMMAND_LINE_SETTINGS } from "../config-values.ts";
+import { openDatabase } from "../stores/db.ts";
 import type { Database } from "../stores/db.ts";
 import { apiClient } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { readDevState } from "./dev-state.ts";
 import type { DevState } from "./dev-state.ts";
-import { CommandFailure, explain } from "./failure.ts";
+import { CommandFailure } from "./failure.ts";
 import { invocation } from "./shell.ts";
+import { namingPostgresOfPool } from "./unreachable.ts";
 import { requireAddress } from "./values.ts";
 
 export interface ApiOptions {
@@ -45,7 +48,7 @@ export function openApi(options: ApiOptions): { api: ApiClient; dev: DevState | 
 function given(
   option: string,
   value: string | undefined,
-  variable: string,
+  variable: (typeof COMMAND_LINE_SETTINGS)[number] | "DATABASE_URL",
 ): { readonly from: string; readonly text: string } | undefined {
   if (value !== undefined) return { from: option, text: value };
   const text = process.env[variable] ?? "";
@@ -93,25 +96,18 @@ export function withDatabase<Extra extends object = object>(
       const url = databaseUrlOf(options);
       const database = openDatabase({ url, poolSize: 2, applicationName: "millrace-cli", onError: () => undefined });
       try {
-        await action(database, options, typeof passed[0] === "string" ? passed[0] : "");
-      } catch (error) {
-        // The driver's own words name neither the service nor the setting.
-        if (!isUnreachable(error)) throw error;
-        const { addressOf, adviceOn } = await import("../services/system/checks/postgres.ts");
-        throw new CommandFailure(`Postgres at ${addressOf(url)}: ${explain(error)}. ${adviceOn(error)}`);
+        await namingPostgresOfPool(url, () =>
+          action(database, options, typeof passed[0] === "string" ? passed[0] : ""),
+        );
       } finally {
         await database.close();
       }
     });
 }
 
-/** Whether Postgres lets nobody in: it does not answer, or refuses the address, the user or the database. */
-function isUnreachable(error: unknown): error is Error {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
-  // The error of a session that is not held to its rows gives its own advice; a file that is not there has the same code as a socket.
-  if (code === undefined || code === "ENOENT") return false;
-  return isConnectionError(error) || ["28P01", "28000", "3D000"].includes(code);
+/** For commands that act by the environment: a setting with a mistyped name would be ignored without a word. */
+export function warnOfMistakes(): void {
+  for (const each of mistakenSettings()) console.error(each);
 }
 
 /** Prints a JSON document for scripts, or lines for people. */

@@ -6,7 +6,7 @@ import { createSecretBox } from "../platform/secrets/seal.ts";
 import { resealSecrets } from "../services/secrets/reseal.ts";
 import type { ResealReport } from "../services/secrets/reseal.ts";
 import { CommandFailure } from "./failure.ts";
-import { show, withDatabase } from "./options.ts";
+import { show, warnOfMistakes, withDatabase } from "./options.ts";
 
 /** `secrets`: it acts on the database itself, with the master keys of the api and the workers. */
 export function addSecretsCommands(program: Command): void {
@@ -16,6 +16,7 @@ export function addSecretsCommands(program: Command): void {
       .command("reseal")
       .description("encrypt those anew that are under an earlier key of MILLRACE_MASTER_KEY (else MILLRACE_BLOB_URL)"),
     async (database, options) => {
+      warnOfMistakes();
       const keys = await requireMasterKeys();
       const report = await resealSecrets(database, createSecretBox(keys));
       show(options.json, report, () => describe(report, keys.length > 1));

@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { loadConfig, requireConfig } from "../config.ts";
+import { loadConfig, mistakenSettings, requireConfig } from "../config.ts";
 import type { Config } from "../config.ts";
 import { directoryOf } from "../platform/blobs/blob-place.ts";
 import { DirectoryUnusable, openBlobStore } from "../platform/blobs/blobs.ts";
@@ -47,6 +47,8 @@ const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url)
 export async function openProcess(service: "api" | "worker") {
   const config = requireConfig(loadConfig);
   const logger = createLogger({ level: config.LOG_LEVEL, service });
+  const mistakes = mistakenSettings();
+  if (mistakes.length > 0) logger.warn(mistakes.join(" "));
   const metrics = createMetrics({ service, projects: config.MILLRACE_METRICS_PROJECTS });
   installTemporalRuntime(logger);
   const shutdown = createShutdown(logger, config.MILLRACE_SHUTDOWN_GRACE_MS + 10_000);

@@ -1,11 +1,11 @@
 import type { Readable } from "node:stream";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { BLOB_COLUMNS, keysIn } from "./blob-sweep.ts";
 import { copyIn, copyOut } from "./copy.ts";
-import { connectionTo } from "./connection-address.ts";
 import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
 import { quoted } from "./identifiers.ts";
+import { withOwnConnection } from "./own-connection.ts";
 import { masterKeyIds } from "./secrets/sealed.ts";
 
 /** A table in a backup. */
@@ -134,20 +134,9 @@ function listed({ columns }: TableColumns): string {
   return columns.map(quoted).join(", ");
 }
 
-/** A connection without time limits, since a table may take hours. Uncommitted work is rolled back when `work` ends. */
-async function withClient<T>(url: string, name: string, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client({
-    ...connectionTo(url),
-    application_name: name,
-    options:
-      "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c DateStyle=ISO,YMD -c IntervalStyle=postgres",
-  });
-  // A lost connection fails the running statement; without a listener its error event would end the process.
-  client.on("error", () => undefined);
-  await client.connect();
-  try {
-    return await work(client);
-  } finally {
-    await client.end();
-  }
+/** A connection without time limits, since a table may take hours. */
+function withClient<T>(url: string, application_name: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const options =
+    "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c DateStyle=ISO,YMD -c IntervalStyle=postgres";
+  return withOwnConnection(url, { application_name, options }, work);
 }

@@ -1,11 +1,11 @@
 import { readdir, readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { Client } from "pg";
+import type { Client } from "pg";
 import { findAccessGaps, findRoleGaps } from "./access.ts";
 import type { AccessGap } from "./access.ts";
-import { connectionTo } from "./connection-address.ts";
 import { asDb } from "./db.ts";
 import type { Db } from "./db.ts";
+import { withOwnConnection } from "./own-connection.ts";
 import { findUnsupported } from "./server.ts";
 
 /** An arbitrary number, the same for every process, so that migrators of one database wait for each other. */
@@ -29,11 +29,7 @@ export interface Migrated {
  */
 export async function migrate(url: string, directory: string, only?: readonly string[]): Promise<Migrated> {
   const files = (await migrationsIn(directory)).filter((name) => only?.includes(name) ?? true);
-  const client = new Client({ ...connectionTo(url), application_name: "millrace-migrate" });
-  // A lost connection fails the running statement; without a listener its error event would crash the process.
-  client.on("error", () => undefined);
-  await client.connect();
-  try {
+  return withOwnConnection(url, { application_name: "millrace-migrate" }, async (client) => {
     const unsupported = await findUnsupported(asDb(client));
     if (unsupported !== undefined) throw new Error(unsupported);
     // Polled rather than awaited: a concurrent index build waits for every session that waits for a lock.
@@ -55,9 +51,7 @@ export async function migrate(url: string, directory: string, only?: readonly st
     for (const name of todo) await apply(client, directory, name);
     const rest = (await findAccessGaps(asDb(client))).filter(({ foreign }) => !foreign);
     return { applied: todo, mended: [...roles, ...(await mend(client, rest))] };
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function hasLock(client: Client): Promise<boolean> {
@@ -74,7 +68,8 @@ async function apply(client: Client, directory: string, name: string): Promise<v
     await client.query(sql);
     await client.query("commit");
   } catch (error) {
-    await client.query("rollback");
+    // A lost connection ends its transaction; the first error is more informative.
+    await client.query("rollback").catch(() => undefined);
     throw new Error(`Migration ${name} failed; the database is as it was before it.`, { cause: error });
   }
 }

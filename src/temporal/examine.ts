@@ -30,15 +30,32 @@ function connect(config: Config): Promise<Connection> {
   });
 }
 
-/** Runs `work` with a client on its own connection. */
+/** Thrown if Temporal does not answer, or does not serve the namespace. The message is its reason. */
+export class TemporalDenied extends Error {
+  readonly why: "unreachable" | "refused";
+
+  constructor(why: "unreachable" | "refused", cause: unknown) {
+    super(messageOf(cause), { cause });
+    this.name = "TemporalDenied";
+    this.why = why;
+  }
+}
+
+/** Runs `work` with a client on its own connection. Throws TemporalDenied. */
 export async function withClient<T>(
   config: Config,
   dataConverter: DataConverter,
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const connection = await connect(config);
+  const { TEMPORAL_NAMESPACE: namespace } = config;
+  const connection = await connect(config).catch((error: unknown) => {
+    throw new TemporalDenied("unreachable", error);
+  });
   try {
-    return await work(new Client({ connection, namespace: config.TEMPORAL_NAMESPACE, dataConverter }));
+    await connection.workflowService.describeNamespace({ namespace }).catch((error: unknown) => {
+      throw new TemporalDenied("refused", error);
+    });
+    return await work(new Client({ connection, namespace, dataConverter }));
   } finally {
     await connection.close();
   }

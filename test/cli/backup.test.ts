@@ -126,6 +126,47 @@ async function withBlobs(): Promise<{ directory: string; keys: string[]; content
 }
 
 describe("millrace backup and restore", () => {
+  it("say which Postgres does not answer, and what helps, and which setting is mistyped", async () => {
+    const place = join(scratchDirectory(), "backup");
+    const env = { MILLRACE_BLOB_URI: "/data" };
+    const nowhere = "postgres://ada:sesame@127.0.0.1:9/acme";
+    const said =
+      "MILLRACE_BLOB_URI is no setting and has no effect: is MILLRACE_BLOB_URL meant?\n" +
+      "Postgres at 127.0.0.1:9/acme: connect ECONNREFUSED 127.0.0.1:9. Start it, or correct DATABASE_URL (host, port).\n";
+    expect(await backup(place, scratchDirectory(), nowhere, env)).toEqual({ code: 1, stdout: "", stderr: said });
+    const { directory } = await withBlobs();
+    expect(await backup(place, directory)).toMatchObject({ code: 0 });
+    expect(await restore(place, scratchDirectory(), nowhere, env)).toEqual({ code: 1, stdout: "", stderr: said });
+  });
+
+  it("a restore whose connection is ended says so, and can be repeated", async () => {
+    const { directory } = await withBlobs();
+    const place = join(scratchDirectory(), "backup");
+    await backup(place, directory);
+    const url = await emptyDatabase();
+    await withRows(url, async (client) => {
+      await migrate(url, MIGRATIONS);
+      // The restore waits for this row, and is ended while it does.
+      await client.query("begin");
+      await client.query("lock table runs in access exclusive mode");
+      const ended = restore(place, scratchDirectory(), url);
+      await eventually("the restore waits", async () => {
+        // A transaction sees activity as of its first look.
+        await client.query("select pg_stat_clear_snapshot()");
+        const { rows } = await client.query(
+          "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'millrace-restore' and wait_event_type = 'Lock' and datname = current_database()",
+        );
+        return rows.length > 0;
+      });
+      expect((await ended).stderr).toMatch(
+        /^Postgres at .*: terminating connection due to administrator command\. Start it/,
+      );
+      await client.query("rollback");
+    });
+    expect(await restore(place, scratchDirectory(), url)).toMatchObject({ code: 0, stderr: "" });
+    expect(await contents(url)).toEqual(await contents(source.url));
+  });
+
   it("gives back every row and blob, references, triggers and the counters of identities", async () => {
     const blobs = await withBlobs();
     const place = join(scratchDirectory(), "backup");
@@ -285,6 +326,32 @@ describe("millrace backup and restore", () => {
     expect(rows).toEqual([{ n: files.length, name: "old" }]);
   });
 
+  it("leaves HNSW indexes to the workers, which know of none after a restore, also of earlier backups", async () => {
+    const old = await emptyDatabase();
+    await migrate(old, MIGRATIONS);
+    const [org_id, base] = [uuidv7(), uuidv7()];
+    await administer(
+      old,
+      `insert into organisations (org_id, name) values ('${org_id}', 'old');
+       insert into knowledge_bases (knowledge_base_id, org_id, name, indexing_params) values ('${base}', '${org_id}', 'b', '{}');
+       insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions, languages, has_hnsw)
+         values ('${org_id}', '${base}', 'active', '{}', 'local', 384, '{}', true)`,
+    );
+    const place = scratchDirectory();
+    expect(await backup(place, scratchDirectory(), old)).toMatchObject({ code: 0, stderr: "" });
+    const file = join(place, "manifest.json");
+    const manifest = JSON.parse(readFileSync(file, "utf8"));
+    expect(manifest.tables.map(({ name }: { name: string }) => name)).not.toContain("knowledge_vectors");
+    const [empty] = manifest.tables.filter(({ rows }: { rows: number }) => rows === 0);
+    manifest.tables.push({ ...empty, name: "knowledge_vectors", columns: ["embedding"] });
+    writeFileSync(file, JSON.stringify(manifest));
+
+    const url = await emptyDatabase();
+    expect(await restore(place, scratchDirectory(), url)).toMatchObject({ code: 0, stderr: "" });
+    const { rows } = await withRows(url, (client) => client.query("select has_hnsw from knowledge_indexes"));
+    expect(rows).toEqual([{ has_hnsw: false }]);
+  });
+
   it("names master keys that the environment does not have", async () => {
     const blobs = await withBlobs();
     const place = scratchDirectory();
@@ -326,32 +393,6 @@ describe("millrace backup and restore", () => {
       MILLRACE_S3_SECRET_ACCESS_KEY: server.credentials.secretAccessKey,
     };
     expect(await restore(place, server.url, url, own)).toMatchObject({ code: 0, stderr: "" });
-  it("leaves HNSW indexes to the workers, which know of none after a restore, also of earlier backups", async () => {
-    const old = await emptyDatabase();
-    await migrate(old, MIGRATIONS);
-    const [org_id, base] = [uuidv7(), uuidv7()];
-    await administer(
-      old,
-      `insert into organisations (org_id, name) values ('${org_id}', 'old');
-       insert into knowledge_bases (knowledge_base_id, org_id, name, indexing_params) values ('${base}', '${org_id}', 'b', '{}');
-       insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions, languages, has_hnsw)
-         values ('${org_id}', '${base}', 'active', '{}', 'local', 384, '{}', true)`,
-    );
-    const place = scratchDirectory();
-    expect(await backup(place, scratchDirectory(), old)).toMatchObject({ code: 0, stderr: "" });
-    const file = join(place, "manifest.json");
-    const manifest = JSON.parse(readFileSync(file, "utf8"));
-    expect(manifest.tables.map(({ name }: { name: string }) => name)).not.toContain("knowledge_vectors");
-    const [empty] = manifest.tables.filter(({ rows }: { rows: number }) => rows === 0);
-    manifest.tables.push({ ...empty, name: "knowledge_vectors", columns: ["embedding"] });
-    writeFileSync(file, JSON.stringify(manifest));
-
-    const url = await emptyDatabase();
-    expect(await restore(place, scratchDirectory(), url)).toMatchObject({ code: 0, stderr: "" });
-    const { rows } = await withRows(url, (client) => client.query("select has_hnsw from knowledge_indexes"));
-    expect(rows).toEqual([{ has_hnsw: false }]);
-  });
-
     expect(await contents(url)).toEqual(await contents(source.url));
     // The blobs are where those of an installation are: a backup of it has them.
     const second = await backup(scratchDirectory(), server.url, url, own);

@@ -69,6 +69,33 @@ it("finds a running installation in order, on one screen", async () => {
   expect(stdout).not.toContain(new URL(service.databaseUrl).password || "no password");
 });
 
+it("names a setting that is none", async () => {
+  const { report } = await doctor({ MILLRACE_BLOB_URI: "/data" });
+  expect(report.findings).toContainEqual({
+    part: "Configuration",
+    state: "warning",
+    text: "MILLRACE_BLOB_URI is no setting and has no effect: is MILLRACE_BLOB_URL meant?",
+    advice: "Correct or remove it; docs/configuration.md has every variable.",
+  });
+});
+
+it.each([
+  [
+    "a server that does not answer",
+    { TEMPORAL_ADDRESS: "127.0.0.1:9" },
+    /^Temporal at 127\.0\.0\.1:9: .+\. Start it, or correct TEMPORAL_ADDRESS/,
+  ],
+  [
+    "a namespace that is not there",
+    { TEMPORAL_NAMESPACE: "nowhere" },
+    /^Temporal at .+ does not serve us namespace nowhere: .+ Create it \(temporal operator namespace create -n nowhere\), or correct TEMPORAL_NAMESPACE/,
+  ],
+])("deployment commands name %s", async (_, broken, said) => {
+  const env = { ...service.env, MILLRACE_DEPLOYMENT: "millrace", MILLRACE_BUILD_ID: "v1", ...broken };
+  const outcome = await millrace(["deployment", "status"], env);
+  expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(said) });
+});
+
 it("counts schedules that Temporal has lost", async () => {
   // Whose rows no worker mends.
   const clone = await cloneDatabase();

@@ -31,7 +31,8 @@ describe.each([
   it.each(["api", "worker", "migrate"])(
     "that is configured wrongly lists every problem and nothing else: %s",
     async (name) => {
-      const outcome = await start(name, { DATABASE_URL: "x", PORT: "x", LOG_LEVEL: "loud" });
+      const wrong = { DATABASE_URL: "x", PORT: "x", LOG_LEVEL: "loud", MILLRACE_BLOB_URI: "/data" };
+      const outcome = await start(name, wrong);
       expect(outcome).toMatchObject({ code: 1, stdout: "" });
       const [first, ...problems] = outcome.stderr.trimEnd().split("\n");
       expect(first).toBe("The configuration is not usable:");
@@ -39,6 +40,7 @@ describe.each([
         "  DATABASE_URL: write it as postgres://user:password@host:5432/database",
         "  PORT: a whole number from 0 to 65535 is expected",
         "  LOG_LEVEL: one of fatal, error, warn, info, debug, trace, silent is expected",
+        "  MILLRACE_BLOB_URI is no setting and has no effect: is MILLRACE_BLOB_URL meant?",
       ]);
     },
   );
@@ -48,7 +50,8 @@ describe.each([
     expect(outcome).toEqual({
       code: 1,
       stdout: "",
-      stderr: "The database could not be migrated.\n  because: connect ECONNREFUSED 127.0.0.1:9\n",
+      stderr:
+        "The database could not be migrated.\n  because: Postgres at 127.0.0.1:9/nowhere: connect ECONNREFUSED 127.0.0.1:9. Start it, or correct DATABASE_URL (host, port).\n",
     });
   });
 });

@@ -71,6 +71,8 @@ describe.skipIf("skipped" in helm)("the chart", () => {
       const names = pod.spec.containers[0].env.map(({ name }: Document) => name);
       expect(Object.keys(environmentSchema.shape)).toEqual(expect.arrayContaining(names));
       expect(new Set(names).size).toBe(names.length);
+      // Or Kubernetes adds MILLRACE_..._PORT for each service of the namespace.
+      expect(pod.spec.enableServiceLinks).toBe(false);
     }
   });
 

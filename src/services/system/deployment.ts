@@ -1,7 +1,12 @@
 import type { Config } from "../../config.ts";
 import { createDeployment } from "../../temporal/deployments.ts";
 import type { Deployment } from "../../temporal/deployments.ts";
-import { withClient } from "../../temporal/examine.ts";
+import { TemporalDenied, withClient } from "../../temporal/examine.ts";
+import { denied } from "./checks/temporal.ts";
+import type { Finding } from "./checks/finding.ts";
+
+/** gRPC's codes for a server that does not answer any more: UNAVAILABLE, DEADLINE_EXCEEDED. */
+const SILENT: readonly unknown[] = [14, 4];
 
 /** Runs `work` with the worker deployment of that name, over its own connection. */
 export function withDeployment<T>(
@@ -10,4 +15,12 @@ export function withDeployment<T>(
   work: (deployment: Deployment) => Promise<T>,
 ): Promise<T> {
   return withClient(config, {}, (client) => work(createDeployment(client, name, config.MILLRACE_TASK_QUEUE)));
+}
+
+/** What an error says of Temporal itself; undefined if it is about what was asked. */
+export function whyDenied(config: Config, error: unknown): Finding | undefined {
+  if (error instanceof TemporalDenied) return denied(config, error.why, error.message);
+  if (error instanceof Error && SILENT.includes((error as { code?: unknown }).code))
+    return denied(config, "unreachable", error.message);
+  return undefined;
 }

@@ -54,6 +54,8 @@ volumeMounts:
 
 {{- define "millrace.pod" -}}
 automountServiceAccountToken: false
+# Kubernetes would add variables for each service here: one named millrace-worker makes a MILLRACE_WORKER_PORT.
+enableServiceLinks: false
 # The grace time of the processes (MILLRACE_SHUTDOWN_GRACE_MS), and then some.
 terminationGracePeriodSeconds: 40
 securityContext:

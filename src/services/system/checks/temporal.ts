@@ -4,6 +4,7 @@ import { existingMasterKeys } from "../../../platform/secrets/master-key.ts";
 import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
 import { examineTemporal, withSchedules } from "../../../temporal/examine.ts";
+import type { TemporalDenied } from "../../../temporal/examine.ts";
 import { allSchedules } from "../../schedules/all-schedules.ts";
 import { compareSchedules } from "../../schedules/compare.ts";
 import { createPayloads } from "../../secrets/payloads.ts";
@@ -13,22 +14,8 @@ import type { Finding } from "./finding.ts";
 export async function temporal(config: Config): Promise<Finding[]> {
   const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
   const seen = await examineTemporal(config);
-  if ("unreachable" in seen)
-    return [
-      problem(
-        "Temporal",
-        `${address}: ${seen.unreachable}`,
-        "Start it, or correct TEMPORAL_ADDRESS, TEMPORAL_TLS and TEMPORAL_API_KEY.",
-      ),
-    ];
-  if ("refused" in seen)
-    return [
-      problem(
-        "Temporal",
-        `${address} does not serve us namespace ${namespace}: ${seen.refused}`,
-        `Create it (temporal operator namespace create -n ${namespace}), or correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.`,
-      ),
-    ];
+  if ("unreachable" in seen) return [denied(config, "unreachable", seen.unreachable)];
+  if ("refused" in seen) return [denied(config, "refused", seen.refused)];
   const described = ok("Temporal", `${seen.version} at ${address}, namespace ${namespace}`);
   const idle = seen.queues.filter(({ pollers }) => pollers === 0);
   const waiting = seen.queues.filter(({ backlog }) => (backlog ?? 0) > 0);
@@ -57,6 +44,22 @@ export async function temporal(config: Config): Promise<Finding[]> {
         fairness(seen.fair),
         ok("Task queues", `${seen.queues.length} polled, by up to ${processes} processes; no backlog`),
       ];
+}
+
+/** Temporal does not answer, or does not serve the namespace. */
+export function denied(config: Config, why: TemporalDenied["why"], reason: string): Finding {
+  const { TEMPORAL_ADDRESS: address, TEMPORAL_NAMESPACE: namespace } = config;
+  return why === "unreachable"
+    ? problem(
+        "Temporal",
+        `${address}: ${reason}`,
+        "Start it, or correct TEMPORAL_ADDRESS, TEMPORAL_TLS and TEMPORAL_API_KEY.",
+      )
+    : problem(
+        "Temporal",
+        `${address} does not serve us namespace ${namespace}: ${reason}`,
+        `Create it (temporal operator namespace create -n ${namespace}), or correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.`,
+      );
 }
 
 function fairness(fair: boolean | null): Finding {
