@@ -7,8 +7,10 @@ export interface Column<Row> {
   readonly head: string;
   readonly cell: (row: Row) => ReactNode;
   readonly number?: boolean;
-  /** Left out on a narrow screen. */
+  /** Left out where the table is narrow, as on a phone. */
   readonly wideOnly?: boolean;
+  /** Left out where the table has less room than on a large screen, as on a tablet. */
+  readonly widestOnly?: boolean;
   /** Whether it can be left out, and how the list begins: see useColumns. */
   readonly choice?: "shown" | "hidden";
 }
@@ -31,8 +33,8 @@ export function Table<Row>({
   /** For long lists: more rows at a time. */
   readonly dense?: boolean;
 }): JSX.Element {
-  const classOf = ({ number, wideOnly }: Column<Row>): string =>
-    `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""}`;
+  const classOf = ({ number, wideOnly, widestOnly }: Column<Row>): string =>
+    `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""} ${widestOnly === true ? "widest-only" : ""}`;
   return (
     <div className="table-scroll" role="region" aria-label={caption} tabIndex={0}>
       <table className={`table ${dense ? "table-dense" : ""}`}>

@@ -4,6 +4,7 @@ import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { shownPausesOptions } from "../../api/pauses.ts";
 import { toProblem } from "../../api/problem.ts";
+import type { Run } from "../../api/runs.ts";
 import { brokenConnectionsOptions, statisticsOptions, stuckOptions, usageOptions } from "../../api/system.ts";
 import { subscriptionsOptions } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
@@ -203,19 +204,15 @@ function Stuck(): JSX.Element {
                 id: "run",
                 head: "Run",
                 cell: (run) => (
-                  <Link to={links.run(run.run_id)} data-row>
-                    {nameOf(run.project_id)} <code className="nowrap">{shortId(run.run_id)}</code>
-                  </Link>
+                  <span className="wrap">
+                    <Link to={links.run(run.run_id)} data-row>
+                      {nameOf(run.project_id)} <code className="nowrap">{shortId(run.run_id)}</code>
+                    </Link>
+                    <span className="narrow-only small">{whyOf(run)}</span>
+                  </span>
                 ),
               },
-              {
-                id: "why",
-                head: "Why",
-                wideOnly: true,
-                cell: (run) => (
-                  <span className="wrap">{run.waiting_for?.reason ?? run.progress_data.current_node ?? "-"}</span>
-                ),
-              },
+              { id: "why", head: "Why", wideOnly: true, cell: (run) => <span className="wrap">{whyOf(run)}</span> },
               {
                 id: "since",
                 head: "Since",
@@ -228,6 +225,8 @@ function Stuck(): JSX.Element {
     </section>
   );
 }
+
+const whyOf = ({ waiting_for, progress_data }: Run): string => waiting_for?.reason ?? progress_data.current_node ?? "-";
 
 function Cost({ hours }: { readonly hours: Hours }): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(usageOptions({ group_by: "model", hours: Number(hours) }));

@@ -13,6 +13,7 @@ import type { Column } from "../../parts/table.tsx";
 import { Elapsed, Time, duration } from "../../parts/time.tsx";
 
 const SHOWN = { wideOnly: true, choice: "shown" } as const;
+const LEAST = { ...SHOWN, widestOnly: true } as const;
 const HIDDEN = { wideOnly: true, choice: "hidden" } as const;
 /** All but the name of the run, which needs its project. */
 const COLUMNS: ReadonlyArray<Column<Run>> = [
@@ -26,15 +27,15 @@ const COLUMNS: ReadonlyArray<Column<Run>> = [
     ...SHOWN,
     cell: (run) => <Elapsed from={run.started_at} to={run.finished_at} />,
   },
-  { id: "version", head: "Version", number: true, ...SHOWN, cell: (run) => run.flow_version },
-  { id: "type", head: "Started by", ...SHOWN, cell: (run) => run.run_type.replace("_", " ") },
+  { id: "version", head: "Version", number: true, ...LEAST, cell: (run) => run.flow_version },
+  { id: "type", head: "Started by", ...LEAST, cell: (run) => run.run_type.replace("_", " ") },
   { id: "user", head: "User", ...HIDDEN, cell: (run) => <span className="run-error">{run.user_id ?? "-"}</span> },
   { id: "tags", head: "Tags", ...HIDDEN, cell: (run) => <span className="run-error">{run.tags.join(", ")}</span> },
   {
     id: "progress",
     head: "Nodes",
     number: true,
-    ...SHOWN,
+    ...LEAST,
     cell: ({ progress_data: done }) => `${done.completed_nodes + done.skipped_nodes} / ${done.total_nodes}`,
   },
   {
