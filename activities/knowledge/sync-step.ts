@@ -16,6 +16,7 @@ import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts
 import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
 import { findSyncToWorkOn } from "../../src/stores/knowledge/syncs.ts";
 import type { SyncWork } from "../../src/stores/knowledge/syncs.ts";
+import { stopWith } from "../stop.ts";
 
 export interface SyncStepDeps extends SiteDeps {
   readonly db: Database;
@@ -60,16 +61,13 @@ export async function takeSyncStep(
   if (sync === null || base === null) return "stop";
   if (sync.cancel_requested_at !== null) return await cancelled();
 
-  context.cancellationSignal.throwIfAborted();
-  const controller = new AbortController();
-  const { signal } = controller;
-  const abort = (): void => controller.abort(context.cancellationSignal.reason);
-  context.cancellationSignal.addEventListener("abort", abort, { once: true });
+  const stop = stopWith(context);
+  const { signal } = stop;
   const watch = periodically(
     WATCH_MS,
     async () => {
       const present = await find();
-      if (present === null || present.cancel_requested_at !== null) controller.abort(new NotWanted());
+      if (present === null || present.cancel_requested_at !== null) stop.abort(new NotWanted());
     },
     // The work itself notices an unreachable database.
     () => undefined,
@@ -91,7 +89,7 @@ export async function takeSyncStep(
     return (await find()) === null ? "stop" : await cancelled();
   } finally {
     await watch.close();
-    context.cancellationSignal.removeEventListener("abort", abort);
+    stop.end();
   }
 
   async function cancelled(): Promise<SyncStep> {

@@ -4,6 +4,7 @@ import type { ActionError, ExecuteAction } from "../../src/domain/providers/acti
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { attemptOf } from "../attempts.ts";
 import { MAX_FAULTS } from "../faults.ts";
+import { stopWith } from "../stop.ts";
 import { createTimeLimit } from "../../src/platform/time-limit.ts";
 import { isBlobOutage, loadValue, storeValue } from "../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../src/platform/blobs/blobs.ts";
@@ -46,10 +47,7 @@ export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
 
   async function attempts(run: ActionRunRow, context: Context): Promise<Omit<ActionRunEnd, "latency_ms">> {
     const inputs = await loadValue(blobs, run.inputs);
-    context.cancellationSignal.throwIfAborted();
-    const stop = new AbortController();
-    const onCancel = (): void => stop.abort(new CancelledFailure("the worker stops"));
-    context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
+    const stop = stopWith(context);
     const limit = createTimeLimit(run.timeout_seconds * 1000, () => stop.abort(timeout(run)));
     try {
       for (let attempt = 1; ; attempt += 1) {
@@ -65,7 +63,7 @@ export function createRunAction({ db, blobs, executeAction }: RunActionDeps) {
       }
     } finally {
       limit.stop();
-      context.cancellationSignal.removeEventListener("abort", onCancel);
+      stop.end();
     }
   }
 

@@ -1,4 +1,4 @@
-import { Context, CancelledFailure } from "@temporalio/activity";
+import { Context } from "@temporalio/activity";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { KINDS } from "../../src/domain/flow/kinds.ts";
 import type { RedactPath } from "../../src/domain/flow/redact.ts";
@@ -29,6 +29,7 @@ import { holdingAnswers } from "../../src/platform/fetch/held-answers.ts";
 import { asCallOf } from "../../src/platform/fetch/own-calls.ts";
 import type { RunRecorder } from "../../src/services/runs/run-recorder.ts";
 import type { RunTraces } from "../../src/services/runs/run-traces.ts";
+import { stopWith } from "../stop.ts";
 import { loadScope } from "./values.ts";
 
 /**
@@ -116,8 +117,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     input: AttemptInput,
   ): Promise<AttemptOutcome> {
     const { run, path, attempt, progress, flush } = input;
-    // The signal does not tell of it again: a cancelled node would begin its work, and keep at it until its time-out.
-    context.cancellationSignal.throwIfAborted();
+    const stop = stopWith(context);
     const startedAt = new Date();
     const type = input.part?.kind === "tool" ? input.part.call.type : node.type;
     const base = { node_id: node.id, type, path, attempts: attempt, started_at: startedAt.toISOString() };
@@ -135,10 +135,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
       carried = [];
     };
 
-    const stop = new AbortController();
     const timeLimit = createTimeLimit(node.timeout_ms ?? DEFAULT_NODE_TIMEOUT_MS, () => stop.abort(timeout(node)));
-    const onCancel = (): void => stop.abort(new CancelledFailure("the run was cancelled"));
-    context.cancellationSignal.addEventListener("abort", onCancel, { once: true });
     let announcing: Promise<void> | undefined;
     const announceAfterMs = flush.length > 0 ? FLUSH_AFTER_MS : ANNOUNCE_AFTER_MS;
     const announce = setTimeout(() => {
@@ -208,7 +205,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
     } finally {
       clearTimeout(announce);
       timeLimit.stop();
-      context.cancellationSignal.removeEventListener("abort", onCancel);
+      stop.end();
     }
   }
 

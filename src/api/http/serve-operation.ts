@@ -12,6 +12,7 @@ import { requireHeld } from "./idempotency.ts";
 import type { Idempotency, KeyHold } from "./idempotency.ts";
 import type { Answer, Operation, RequestContext } from "./operation.ts";
 import { renderProblem } from "./problem-answer.ts";
+import { linkAbort } from "../../platform/linked-abort.ts";
 import type { Reads } from "../../services/system/reads.ts";
 import type { RateLimiter } from "../../services/rate-limiter.ts";
 import type { Database } from "../../stores/db.ts";
@@ -59,7 +60,7 @@ export function serveOperation(
     const valid = validateRequest(operation, { params: ctx.params, query: ctx.query, headers: ctx.headers, body });
     const principal = caller && (await requireProjects(deps.db, caller.principal, operation, valid));
     const signal = goneSignal(ctx);
-    const streamSignal = () => AbortSignal.any([signal, refusedSignal(ctx, operation, deps, valid)]);
+    const streamSignal = () => endOfStream(ctx, signal, operation, deps, valid);
     const base = { ...valid, principal, ctx, requestId: ctx.state.requestId, signal, streamSignal };
     const { audit, handOver, complete } = createRequestAudit(deps, operation, ctx, principal);
     const call = async (hold: KeyHold | null): Promise<Answer> => {
@@ -192,14 +193,15 @@ async function renderOutcome(call: () => Promise<Answer>, requestId: string): Pr
   }
 }
 
-/** Aborts once the same request, made now, would be refused. */
-function refusedSignal(
+/** Aborts with the client's own signal, and once the same request, made now, would be refused. */
+function endOfStream(
   ctx: RequestContext,
+  gone: AbortSignal,
   operation: Operation,
   deps: ServeDeps,
   valid: ReturnType<typeof validateRequest>,
 ): AbortSignal {
-  const controller = new AbortController();
+  const end = linkAbort([gone]);
   const timer = setInterval(async () => {
     if (ctx.res.closed) return clearInterval(timer);
     try {
@@ -208,11 +210,11 @@ function refusedSignal(
       await requireProjects(deps.db, principal, operation, valid);
     } catch (error) {
       // A database that does not answer says nothing about the credential.
-      if (error instanceof Problem && REFUSALS.includes(error.status)) controller.abort();
+      if (error instanceof Problem && REFUSALS.includes(error.status)) end.abort();
     }
   }, READMIT_EVERY_MS);
   timer.unref();
-  return controller.signal;
+  return end.signal;
 }
 
 function answer(ctx: RequestContext, outcome: Answer): void {

@@ -12,7 +12,7 @@ import { requireRun, requireRunFor } from "../../services/runs/require-run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { SSE_COMMENT } from "../http/event-stream.ts";
-import { limitedSignal } from "../../platform/limited-signal.ts";
+import { limitedSignal } from "../../platform/linked-abort.ts";
 import { createFlowCall, flowBody } from "./flow-call.ts";
 import { followRun } from "./follow-run.ts";
 import { viewInference } from "./run-views.ts";

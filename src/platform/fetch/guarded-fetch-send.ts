@@ -1,5 +1,7 @@
 import { Readable } from "node:stream";
 import type { Agent, Dispatcher } from "undici";
+import { linkAbort } from "../linked-abort.ts";
+import type { LinkedAbort } from "../linked-abort.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
 import { isStream } from "./guarded-fetch-request.ts";
 import type { Hop } from "./guarded-fetch-request.ts";
@@ -32,7 +34,7 @@ export function readableOf(body: AsyncIterable<Uint8Array>): Source {
 }
 
 /** The chunks of a streamed body. Neither they nor the answer after them may be longer in coming than `headersMs`. */
-function paced(source: Source, { url: { origin } }: Hop, limits: HopLimits, deadline: Deadline) {
+function paced(source: Source, { url: { origin } }: Hop, limits: HopLimits, deadline: LinkedAbort) {
   const late = () =>
     deadline.abort(new FetchFailed("timeout", `${origin}: nothing was sent or answered for ${limits.headersMs} ms.`));
   const silence = setTimeout(late, limits.headersMs);
@@ -63,7 +65,7 @@ export async function sendHop(
   hop: Hop,
   source: Source | undefined,
   limits: HopLimits,
-  deadline: Deadline,
+  deadline: LinkedAbort,
 ): Promise<Dispatcher.ResponseData> {
   const { signal } = deadline;
   const streamed = isStream(hop.body) && source ? paced(source, hop, limits, deadline) : undefined;
@@ -103,30 +105,18 @@ async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promi
   }
 }
 
-/** When a request ends, whatever it is doing. */
-export interface Deadline {
-  readonly signal: AbortSignal;
-  abort(reason: FetchFailed): void;
-  /** Also drops what is still under way: the rest of a redirect's body, or of one that was cut short. */
-  end(): void;
-}
-
-// Written out for the reason that limitedSignal gives, and since this one says which origin was late and ends whatever is under way.
-export function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string): Deadline {
-  const controller = new AbortController();
-  const stop = () => controller.abort(outer?.reason);
-  if (outer?.aborted === true) stop();
-  outer?.addEventListener("abort", stop, { once: true });
-  const late = () =>
-    controller.abort(new FetchFailed("timeout", `${origin} did not answer completely within ${ms} ms.`));
+/** When a request ends, whatever it is doing; the reason says which origin was late. */
+export function startDeadline(outer: AbortSignal | undefined, ms: number, origin: string): LinkedAbort {
+  const linked = linkAbort(outer ? [outer] : []);
+  const late = () => linked.abort(new FetchFailed("timeout", `${origin} did not answer completely within ${ms} ms.`));
   const timer = ms === Infinity ? undefined : setTimeout(late, ms);
   return {
-    signal: controller.signal,
-    abort: (reason) => controller.abort(reason),
+    ...linked,
     end() {
       clearTimeout(timer);
-      outer?.removeEventListener("abort", stop);
-      controller.abort();
+      linked.end();
+      // Drops what is still under way: the rest of a redirect's body, or of one that was cut short.
+      linked.abort();
     },
   };
 }

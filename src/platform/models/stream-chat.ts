@@ -6,6 +6,7 @@ import type { Json } from "../../domain/json.ts";
 import type { ChatAnswer, ChatRequest, FinishReason, ToolCall } from "../../domain/models/chat.ts";
 import { retryAfterMs } from "../../domain/retry-after.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
+import { linkAbort } from "../linked-abort.ts";
 import { callOptions, firstForm, nextForm, openModel } from "./chat-request.ts";
 import type { ChatEndpoint, RequestForm } from "./chat-request.ts";
 
@@ -95,10 +96,8 @@ async function askOnce(
 ): Promise<ChatAnswer> {
   const { host } = new URL(endpoint.base_url);
   let started = false;
-  const stop = new AbortController();
-  const onAbort = (): void => stop.abort(signal.reason);
   signal.throwIfAborted();
-  signal.addEventListener("abort", onAbort, { once: true });
+  const stop = linkAbort([signal]);
   const silence = setTimeout(() => {
     const message = `${host} has sent nothing for ${silenceMs} ms.`;
     stop.abort(new ChatError("model_timeout", message, { retryable: true }));
@@ -122,7 +121,7 @@ async function askOnce(
     throw started ? asBroken(failure, host) : failure;
   } finally {
     clearTimeout(silence);
-    signal.removeEventListener("abort", onAbort);
+    stop.end();
     // Also after a fault of ours: an answer that nobody reads would be paid for.
     stop.abort();
   }

@@ -1,5 +1,5 @@
 import type { ChatAnswer, Recording } from "../../domain/models/chat.ts";
-import { limitedSignal } from "../limited-signal.ts";
+import { limitedSignal } from "../linked-abort.ts";
 import { ChatError, statusError, toChatError } from "./stream-chat.ts";
 import type { ChatEndpoint } from "./chat-request.ts";
 

@@ -8,7 +8,7 @@ import type { McpListing } from "../../domain/providers/mcp/tools.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Evaluation } from "../../platform/evaluation/evaluation.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
-import { limitedSignal } from "../../platform/limited-signal.ts";
+import { limitedSignal } from "../../platform/linked-abort.ts";
 import { maskJson } from "../../platform/logging/mask-json.ts";
 import { createMaskValues } from "../../platform/logging/mask-values.ts";
 import type { McpClient } from "../../platform/mcp/mcp-client.ts";

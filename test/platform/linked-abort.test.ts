@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
-import { limitedSignal } from "../../src/platform/limited-signal.ts";
+import { limitedSignal } from "../../src/platform/linked-abort.ts";
 
 /** Collects all that nobody holds. */
 function collect(): void {
