@@ -202,16 +202,12 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       exactNumbers: true,
       success: { 200: { description: "The row as it is now.", schema: rowSchema, headers: ETAG } },
       async handler({ params: { dataset_id, row_id }, headers, body, principal: { org_id }, audit }) {
-        const given = { ...body, inputs: body.inputs ?? {}, expected_outputs: body.expected_outputs ?? {} };
-        const content = rowContent({ ...given, metadata: body.metadata ?? {}, tags: body.tags ?? [] });
-        // Only what the body has.
-        const change = Object.fromEntries(Object.entries(content).filter(([name]) => name in body));
         const row = await changeRow(
           deps,
           org_id,
           dataset_id,
           row_id,
-          { ...change, status: body.status },
+          body,
           (found) => requireMatch(headers["if-match"], revisionTag(found.from_version)),
           auditOf(audit, row_id),
         );

@@ -16,7 +16,7 @@ import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
-import { visibleText } from "../http/text-fields.ts";
+import { tag, tagList } from "../http/text-fields.ts";
 import { datasetSchema, presentDataset } from "./dataset-presenter.ts";
 
 const DATASETS = "/v2/evals/datasets";
@@ -29,7 +29,6 @@ const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
 const object = z.record(z.string(), z.json());
 const inputSchema = object.nullable().describe("JSON Schema 2020-12 that the inputs of each row must meet.");
-const tags = z.array(visibleText(64)).max(20);
 const projectId = z.uuid().nullable().describe("The project whose flow the rows are for.");
 
 const createBody = z
@@ -39,7 +38,7 @@ const createBody = z
     project_id: projectId.default(null),
     input_schema: inputSchema.default(null),
     metadata: object.default({}),
-    tags: tags.default([]),
+    tags: tagList.default([]),
   })
   .meta({ id: "DatasetCreate" });
 const changeBody = z
@@ -49,7 +48,7 @@ const changeBody = z
     project_id: projectId.optional(),
     input_schema: inputSchema.optional(),
     metadata: object.optional(),
-    tags: tags.optional(),
+    tags: tagList.optional(),
   })
   .meta({ id: "DatasetChange" });
 const RESTORED = {
@@ -89,7 +88,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       summary: "List datasets",
       description: "Newest first, without their rows.",
       auth: "secret",
-      query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: visibleText(64).optional() }),
+      query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: tag.optional() }),
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema, "DatasetPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -146,7 +145,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
         const metadata = body.metadata as JsonObject;
         const dataset = await createDataset(
           deps,
-          { ...body, tags: [...new Set(body.tags)], input_schema, metadata, dataset_id, org_id },
+          { ...body, input_schema, metadata, dataset_id, org_id },
           auditOf(audit, dataset_id),
         );
         const { body: view, headers } = toResponse(dataset);
@@ -186,7 +185,6 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           ...body,
           input_schema: body.input_schema as JsonObject | null | undefined,
           metadata: body.metadata as JsonObject | undefined,
-          tags: body.tags && [...new Set(body.tags)],
         };
         const dataset = await changeDataset(
           deps,

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
 import type { Config } from "../../config.ts";
 import { invalid } from "../../domain/errors.ts";
-import { userHandle } from "../http/text-fields.ts";
-import { tag, versionMember, waitSeconds } from "./run-request.ts";
+import { tagList, userHandle } from "../http/text-fields.ts";
+import { versionMember, waitSeconds } from "./run-request.ts";
 
 /** Longest metadata (bytes of JSON). */
 const METADATA_BYTES = 16 * 1024;
@@ -29,7 +29,7 @@ export function createRunBody(config: Config) {
       inputs: jsonObjectSchema.describe("By node id; members that no input takes are ignored."),
       user_id: userHandle.nullish(),
       metadata: metadataMember.default({}),
-      tags: z.array(tag).max(20).default([]),
+      tags: tagList.default([]),
       mode: z.enum(["async", "sync"]).default("async"),
       wait_seconds: waitSeconds
         .optional()

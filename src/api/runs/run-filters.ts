@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
 import { timeText } from "../../domain/timestamps.ts";
-import { userHandle } from "../http/text-fields.ts";
-import { tag } from "./run-request.ts";
+import { tag, userHandle } from "../http/text-fields.ts";
 
 /** Filters of runs, shared by the list and by jobs on all runs that match. */
 export const runFilters = {

@@ -1,8 +1,5 @@
 import { z } from "zod";
 import type { Config } from "../../config.ts";
-import { visibleText } from "../http/text-fields.ts";
-
-export const tag = visibleText(64);
 
 export const versionMember = z
   .int()

@@ -99,7 +99,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
             inputs,
             user_id,
             metadata: body.metadata,
-            tags: [...new Set(body.tags)],
+            tags: body.tags,
             run_type: "api",
             started_by: callerOfRequest(secrets, org_id, ctx.headers),
             ...ranBy(principal),

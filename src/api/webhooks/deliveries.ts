@@ -30,7 +30,7 @@ import {
   webhookDeliverySchema,
   webhookReplaySchema,
 } from "./delivery-presenter.ts";
-import { distinct, eventPatterns } from "./webhook-body.ts";
+import { eventPatterns } from "./webhook-body.ts";
 import { lockEnabled, requireSubscription, subscriptionParams } from "./subscriptions.ts";
 
 const DELIVERY = "webhook delivery";
@@ -220,7 +220,7 @@ so that a receiver knows what it has had already. What is under way is left alon
             org_id,
             subscription_id,
             ...requireTimes(body.since, body.until ?? null, config.MILLRACE_EVENT_RETENTION_MS),
-            events: body.events ? distinct(body.events) : subscription.events,
+            events: body.events ?? subscription.events,
             only_failed: body.only_failed,
           });
         });

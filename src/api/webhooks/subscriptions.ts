@@ -1,6 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import type { Principal } from "../../domain/accounts/principal.ts";
+import { distinct } from "../../domain/distinct.ts";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
 import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
@@ -36,7 +37,7 @@ import {
   webhookSecretSchema,
   webhookSubscriptionSchema,
 } from "./subscription-presenter.ts";
-import { changeBody, createBody, distinct, lowerCased, projectIssues, refusalOfUrl } from "./webhook-body.ts";
+import { changeBody, createBody, lowerCased, projectIssues, refusalOfUrl } from "./webhook-body.ts";
 
 const SUBSCRIPTION = "webhook subscription";
 export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTION) });
@@ -148,7 +149,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
             subscription_id,
             org_id,
             url: body.url,
-            events: distinct(body.events),
+            events: body.events,
             project_ids: projectIds === undefined ? null : distinct(projectIds),
             description: body.description,
             secret: sealSecret(secrets, subscription_id, secret),
@@ -249,7 +250,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
         const sent = lowerCased(body.headers ?? {});
         const change: SubscriptionChange = {
           url: body.url,
-          events: body.events && distinct(body.events),
+          events: body.events,
           project_ids: body.filter === null ? null : projectIds && distinct(projectIds),
           description: body.description,
           headers:

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { distinct } from "../../domain/distinct.ts";
 import { EVENT_TYPES, typesOfPattern } from "../../domain/webhooks/events.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { headerProblems, SUBSCRIPTION_STATUSES } from "../../domain/webhooks/webhook.ts";
@@ -32,6 +33,7 @@ export const eventPatterns = z
   )
   .min(1)
   .max(50)
+  .overwrite(distinct)
   .describe("Types of events, `prefix.*`, or `*`.");
 
 const projectFilter = z
@@ -89,11 +91,6 @@ export const changeBody = z
 /** The headers with their names in lower case. */
 export function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-/** Each once, in their order. */
-export function distinct<T>(items: readonly T[]): T[] {
-  return [...new Set(items)];
 }
 
 function refusalOf(check: () => unknown): string | null {

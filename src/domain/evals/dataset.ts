@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { distinct } from "../distinct.ts";
 import type { JsonObject } from "../json.ts";
 
 export const ROW_STATUSES = ["active", "archived"] as const;
@@ -22,7 +23,7 @@ export const rowContentSchema = z.strictObject({
   expected_outputs: byNode.default({}).describe("By id of the output node."),
   metadata: z.record(z.string(), z.json()).default({}),
   split: label.nullish().describe("The part of the dataset that it is in, `test` for example."),
-  tags: z.array(label).max(20).default([]),
+  tags: z.array(label).max(20).overwrite(distinct).default([]),
 });
 
 /** A row's content, whole. */
@@ -50,13 +51,5 @@ export function tooLong(content: RowContent): string | undefined {
 
 /** The parsed content with every member. */
 export function rowContent(parsed: z.output<typeof rowContentSchema>): RowContent {
-  const { inputs, expected_outputs, metadata, tags } = parsed;
-  return {
-    external_id: parsed.external_id ?? null,
-    inputs: inputs,
-    expected_outputs: expected_outputs,
-    metadata: metadata,
-    split: parsed.split ?? null,
-    tags: [...new Set(tags)],
-  };
+  return { ...parsed, external_id: parsed.external_id ?? null, split: parsed.split ?? null };
 }

@@ -1,0 +1,4 @@
+/** Each once, in their order. */
+export function distinct<T>(items: readonly T[]): T[] {
+  return [...new Set(items)];
+}
