@@ -10,6 +10,7 @@ import type { Schemas } from "./client.ts";
 
 export type Resource = Schemas["KnowledgeBaseResource"];
 export type Sync = Schemas["KnowledgeBaseSync"];
+type Counts = Pick<Schemas["KnowledgeBase"], "total_files" | "total_indexed_files" | "total_error_files">;
 
 const EVERY_MS = 5000;
 const BASE = "/v2/knowledge-bases/{knowledge_base_id}" as const;
@@ -22,6 +23,10 @@ const STATUSES = {
 } satisfies Record<string, ReadonlyArray<Resource["status"]>>;
 export type Which = keyof typeof STATUSES;
 export const WHICH = ["waiting", "failed", "indexed"] as const satisfies readonly Which[];
+
+/** How many documents of a knowledge base wait. */
+export const waitingOf = ({ total_files, total_indexed_files, total_error_files }: Counts): number =>
+  total_files - total_indexed_files - total_error_files;
 
 export const knowledgeBaseOptions = (knowledge_base_id: string) =>
   queryOptions({

@@ -3,6 +3,7 @@ import type { UseQueryResult } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import { experimentsOptions, jobsOptions, knowledgeBasesOptions } from "../../api/background.ts";
+import { waitingOf } from "../../api/knowledge.ts";
 import { links } from "../../links.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Id } from "../../parts/copy.tsx";
@@ -50,13 +51,7 @@ function KnowledgeBases(): JSX.Element {
           id: "waiting",
           head: "Not yet indexed",
           number: true,
-          cell: (base) => (
-            <Counted
-              base={base}
-              documents="waiting"
-              many={base.total_files - base.total_indexed_files - base.total_error_files}
-            />
-          ),
+          cell: (base) => <Counted base={base} documents="waiting" many={waitingOf(base)} />,
         },
         {
           id: "errors",

@@ -3,7 +3,7 @@ import type { JSX } from "react";
 import { Link, useParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
-import { knowledgeBaseOptions, syncNow, useKnowledgeAction } from "../../api/knowledge.ts";
+import { knowledgeBaseOptions, syncNow, useKnowledgeAction, waitingOf } from "../../api/knowledge.ts";
 import { ApiProblem, toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Id } from "../../parts/copy.tsx";
@@ -53,12 +53,12 @@ export function KnowledgeBasePage(): JSX.Element {
 type Base = Schemas["KnowledgeBaseShown"];
 
 function Facts({ base }: { readonly base: Base }): JSX.Element {
-  const { total_files: all, total_indexed_files: indexed, total_error_files: failed, sync } = base;
+  const { total_files: all, total_error_files: failed, sync } = base;
   const [next] = sync.next_times ?? [];
   return (
     <dl className="panel facts facts-line">
       <Fact term="Documents">{all.toLocaleString()}</Fact>
-      <Fact term="Not yet indexed">{(all - indexed - failed).toLocaleString()}</Fact>
+      <Fact term="Not yet indexed">{waitingOf(base).toLocaleString()}</Fact>
       <Fact term="Failed">{failed.toLocaleString()}</Fact>
       <Fact term="Knowledge base">
         <Id id={base.knowledge_base_id} label="knowledge base id" />
