@@ -1,4 +1,5 @@
 import { uuidv7 } from "uuidv7";
+import { aroundRun } from "./around.ts";
 import type { Db } from "./db.ts";
 import { TERMINAL } from "./states.ts";
 
@@ -36,10 +37,7 @@ export async function takeNodePlace(
   const rows = await db.query<{ taken: boolean | null }>(
     {
       name: "take_node_place",
-      text: `with recursive around as (
-          select parent_run_id, state, cancel_requested from runs where run_id = $4::uuid
-          union all
-          select r.parent_run_id, r.state, r.cancel_requested from around join runs r on r.run_id = around.parent_run_id)
+      text: `with recursive ${aroundRun("$4")}
         select case when exists (select from around where state in (${TERMINAL}) or cancel_requested is not null) then null
           else take_node_place($1::uuid, $2::uuid, $3::text, $4, $5::float8, $6::numeric, $7::uuid, $8::uuid) end as taken`,
       query_timeout: PATIENCE_MS,

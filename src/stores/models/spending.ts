@@ -1,4 +1,5 @@
 import type { Spending } from "../../domain/accounts/quotas.ts";
+import { aroundRun } from "../around.ts";
 import type { Db } from "../db.ts";
 
 /** The limits of a model call. */
@@ -18,12 +19,7 @@ export async function spendingLimits(db: Db, runId: string | null): Promise<Spen
   const rows = await db.query<SpendingLimits>(
     {
       name: "spending_limits",
-      text: `with recursive around as (
-          select run_id, parent_run_id, project_id, flow_version, ran_by_type, ran_by_id, 0 as level from runs where run_id = $1::uuid
-          union all
-          select r.run_id, r.parent_run_id, r.project_id, r.flow_version, r.ran_by_type, r.ran_by_id, level + 1
-          from around join runs r on r.run_id = around.parent_run_id
-        ),
+      text: `with recursive ${aroundRun("$1")},
         top as (
           select run_id, case when ran_by_type = 'org_api_key' then ran_by_id end as key_id from around order by level desc limit 1
         )
@@ -52,11 +48,7 @@ export async function budgetsOf(db: Db, runId: string): Promise<Spending[]> {
   return db.query<Spending & { root: string }>(
     {
       name: "budgets_of_run",
-      text: `with recursive around as (
-          select run_id, parent_run_id, project_id, flow_version from runs where run_id = $1::uuid
-          union all
-          select r.run_id, r.parent_run_id, r.project_id, r.flow_version from around join runs r on r.run_id = around.parent_run_id
-        ),
+      text: `with recursive ${aroundRun("$1")},
         within as (
           select around.run_id as root, (v.plan -> 'settings' ->> 'max_cost_usd')::numeric as most, around.run_id
           from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
