@@ -22,9 +22,17 @@ export interface Statement {
   readonly query_timeout?: number;
 }
 
+type Sent = [statement: Statement | string, values?: readonly unknown[]];
+
 /** What store functions take: a way to run statements, inside or outside a transaction. */
 export interface Db {
-  query<Row extends QueryResultRow>(statement: Statement | string, values?: readonly unknown[]): Promise<Row[]>;
+  query<Row extends QueryResultRow>(...sent: Sent): Promise<Row[]>;
+  /** The first row, or null. */
+  first<Row extends QueryResultRow>(...sent: Sent): Promise<Row | null>;
+  /** How many rows a statement finds or changes. */
+  count(...sent: Sent): Promise<number>;
+  /** Whether a statement finds or changes a row. */
+  any(...sent: Sent): Promise<boolean>;
 }
 
 /** How many connections a pool has, and how many callers wait for one. */
@@ -235,15 +243,15 @@ function poolStats(pool: PoolStats["pool"], { totalCount, idleCount, waitingCoun
 
 /** Statements over one connection. */
 export function asDb(client: PoolClient | Client): Db {
+  const send = <Row extends QueryResultRow>(...[statement, values = []]: Sent): Promise<QueryResult<Row>> => {
+    const config = typeof statement === "string" ? { text: statement } : statement;
+    return client.query<Row>({ ...config, values: [...values] });
+  };
   return {
-    async query<Row extends QueryResultRow>(
-      statement: Statement | string,
-      values: readonly unknown[] = [],
-    ): Promise<Row[]> {
-      const config = typeof statement === "string" ? { text: statement } : statement;
-      const result: QueryResult<Row> = await client.query<Row>({ ...config, values: [...values] });
-      return result.rows;
-    },
+    query: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows,
+    first: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows[0] ?? null,
+    count: async (...sent) => (await send(...sent)).rowCount ?? 0,
+    any: async (...sent) => ((await send(...sent)).rowCount ?? 0) > 0,
   };
 }
 

@@ -79,13 +79,12 @@ export async function countNodePlaces(db: Db, keyId: string | null): Promise<num
 
 /** Removes places that expired long ago, because their workers have died. System only. */
 export async function purgeNodePlaces(db: Db, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_node_places",
       text: `delete from node_places where place_id in (
-          select place_id from node_places where expires_at < now() - interval '1 hour' limit $1::int) returning place_id`,
+          select place_id from node_places where expires_at < now() - interval '1 hour' limit $1::int)`,
     },
     [limit],
   );
-  return rows.length;
 }

@@ -33,14 +33,13 @@ beforeAll(async () => {
 /** The plan of a statement, as the role that is held to the organisation's rows runs it. */
 async function planOf(query: (db: Db) => Promise<unknown>): Promise<string> {
   let plan: unknown;
-  await own.database.org(tenant.org_id, (db) =>
-    query({
-      async query(statement, values) {
-        plan = await db.query(`explain (analyze, format json) ${(statement as Statement).text}`, values);
-        return [];
-      },
-    }),
-  );
+  await own.database.org(tenant.org_id, (db) => {
+    const explain = async (...[statement, values]: Parameters<Db["query"]>): Promise<never[]> => {
+      plan = await db.query(`explain (analyze, format json) ${(statement as Statement).text}`, values);
+      return [];
+    };
+    return query({ ...db, query: explain, first: async (...sent) => (await explain(...sent))[0] ?? null });
+  });
   return JSON.stringify(plan);
 }
 

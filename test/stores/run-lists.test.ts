@@ -156,7 +156,10 @@ describe("listRuns", () => {
     ] satisfies RunFilter[]) {
       const plan = await own.database.org(tenant.org_id, (db) =>
         listRuns(
-          { query: (statement, values) => db.query(`explain (analyze, format json) ${statement as string}`, values) },
+          {
+            ...db,
+            query: (statement, values) => db.query(`explain (analyze, format json) ${statement as string}`, values),
+          },
           tenant.org_id,
           filter,
           { beyond: "01900000-4e20-7000-8000-000000000000", ascending: false, limit: 20 },

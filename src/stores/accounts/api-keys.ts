@@ -69,16 +69,15 @@ export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
 
 /** The key with this hash in any organisation, valid or not: authentication only. */
 export async function findApiKeyByHash(db: Db, hash: Buffer): Promise<ApiKey | null> {
-  const rows = await db.query<ApiKey>(
+  return db.first<ApiKey>(
     { name: "find_api_key_by_hash", text: `select ${COLUMNS} from api_keys where secret_hash = $1::bytea` },
     [hash],
   );
-  return rows[0] ?? null;
 }
 
 /** Whether a key is valid. It stays so until the transaction ends. */
 export async function holdApiKey(db: Db, keyId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "hold_api_key",
       text: `select from api_keys where org_id = current_org() and key_id = $1::uuid and revoked_at is null
@@ -86,7 +85,6 @@ export async function holdApiKey(db: Db, keyId: string): Promise<boolean> {
     },
     [keyId],
   );
-  return rows.length > 0;
 }
 
 /** A page of the organisation's keys that have not been revoked. */
@@ -103,7 +101,7 @@ export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
 
 /** Revokes a key; null if there is none to revoke. */
 export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null> {
-  const rows = await db.query<ApiKey>(
+  return db.first<ApiKey>(
     {
       name: "revoke_api_key",
       text:
@@ -112,7 +110,6 @@ export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null
     },
     [keyId],
   );
-  return rows[0] ?? null;
 }
 
 /** Revokes every key that a user made, directly or with such a key. Returns the ids of revoked keys. */

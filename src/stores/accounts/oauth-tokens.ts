@@ -65,7 +65,7 @@ export async function insertToken(db: Db, token: NewToken): Promise<void> {
 
 /** The token with this hash, valid or not: authentication only. */
 export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | null> {
-  const rows = await db.query<Token>(
+  return db.first<Token>(
     {
       name: "find_token_by_hash",
       text: `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at, ${GRANTS_OF_USER},
@@ -74,19 +74,17 @@ export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | nul
     },
     [hash],
   );
-  return rows[0] ?? null;
 }
 
 /** Consumes a refresh token; false if it was used already. */
 export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "consume_token",
-      text: `update oauth_tokens set revoked_at = now() where token_id = $1::uuid and revoked_at is null and expires_at > now() returning token_id`,
+      text: `update oauth_tokens set revoked_at = now() where token_id = $1::uuid and revoked_at is null and expires_at > now()`,
     },
     [tokenId],
   );
-  return rows.length > 0;
 }
 
 /**
@@ -121,13 +119,12 @@ export async function revokeTokensOfUser(db: Db, userId: string): Promise<void> 
 
 /** Removes tokens that expired more than a day ago; returns how many. For the sweeper. */
 export async function purgeExpiredTokens(db: Db, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_expired_tokens",
       text: `delete from oauth_tokens where token_id in
-        (select token_id from oauth_tokens where expires_at < now() - interval '1 day' limit $1::int) returning token_id`,
+        (select token_id from oauth_tokens where expires_at < now() - interval '1 day' limit $1::int)`,
     },
     [limit],
   );
-  return rows.length;
 }

@@ -35,11 +35,10 @@ export async function findOrganisationNamed(db: Db, name: string): Promise<Organ
 }
 
 export async function findOrganisation(db: Db, orgId: string): Promise<Organisation | null> {
-  const rows = await db.query<Organisation>(
+  return db.first<Organisation>(
     { name: "find_organisation", text: "select org_id, name, created_at from organisations where org_id = $1::uuid" },
     [orgId],
   );
-  return rows[0] ?? null;
 }
 
 /** Every organisation, oldest first: for the command line. */

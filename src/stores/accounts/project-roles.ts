@@ -52,14 +52,13 @@ export async function listUserGrants(db: Db, userId: string, page: Keyset): Prom
 
 /** The role of a user in a project, locked until the transaction ends. */
 export async function lockProjectGrant(db: Db, projectId: string, userId: string): Promise<ProjectGrant | null> {
-  const rows = await db.query<ProjectGrant>(
+  return db.first<ProjectGrant>(
     {
       name: "lock_project_grant",
       text: `select ${COLUMNS} from ${FROM} and g.project_id = $1::uuid and g.user_id = $2::uuid for update of g`,
     },
     [projectId, userId],
   );
-  return rows[0] ?? null;
 }
 
 /** Gives a user a role in a project, in place of an earlier one. */

@@ -43,7 +43,7 @@ export async function takeProviderSignIn(
   browserHash: Buffer,
   providerId: string,
 ): Promise<ProviderSignIn | null> {
-  const rows = await db.query<ProviderSignIn>(
+  return db.first<ProviderSignIn>(
     {
       name: "take_provider_sign_in",
       text: `with taken as (
@@ -52,18 +52,16 @@ export async function takeProviderSignIn(
     },
     [stateHash, browserHash, providerId],
   );
-  return rows[0] ?? null;
 }
 
 /** Removes expired sign-ins; returns how many. For the sweeper. */
 export async function purgeProviderSignIns(db: Db, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_provider_sign_ins",
       text: `delete from provider_sign_ins where state_hash in
-        (select state_hash from provider_sign_ins where expires_at < now() limit $1::int) returning state_hash`,
+        (select state_hash from provider_sign_ins where expires_at < now() limit $1::int)`,
     },
     [limit],
   );
-  return rows.length;
 }

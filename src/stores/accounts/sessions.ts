@@ -76,7 +76,7 @@ export async function insertSession(db: Db, session: NewSession): Promise<void> 
  * The session with this secret in any organisation; null if it has ended or its user is locked. Authentication only.
  */
 export async function findSessionByHash(db: Db, hash: Buffer): Promise<AuthenticatedSession | null> {
-  const rows = await db.query<AuthenticatedSession>(
+  return db.first<AuthenticatedSession>(
     {
       name: "find_session_by_hash",
       text: `select ${COLUMNS}, ${GRANTS_OF_USER} from sessions s join users u using (user_id)
@@ -84,7 +84,6 @@ export async function findSessionByHash(db: Db, hash: Buffer): Promise<Authentic
     },
     [hash],
   );
-  return rows[0] ?? null;
 }
 
 /** Records the use of a session. */
@@ -127,7 +126,7 @@ export type EndedSession = Pick<Session, "user_id" | "provider_id"> & Pick<NewSe
  * to end.
  */
 export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<EndedSession | null> {
-  const rows = await db.query<EndedSession>(
+  return db.first<EndedSession>(
     {
       name: "end_session",
       text: `with ended as (
@@ -138,7 +137,6 @@ export async function endSession(db: Db, sessionId: string, userId: string | nul
     },
     [sessionId, userId],
   );
-  return rows[0] ?? null;
 }
 
 /** Ends every session of a user, and the links that would open another. */
@@ -175,7 +173,7 @@ export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<voi
 
 /** Uses a link up; null if it is missing, used or expired, or its user is locked. */
 export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: string; user_id: string } | null> {
-  const rows = await db.query<{ org_id: string; user_id: string }>(
+  return db.first<{ org_id: string; user_id: string }>(
     {
       name: "take_sign_in_link",
       text: `with taken as (delete from sign_in_links where secret_hash = $1::bytea returning org_id, user_id, expires_at)
@@ -183,19 +181,17 @@ export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: st
     },
     [hash],
   );
-  return rows[0] ?? null;
 }
 
 /** Removes sessions and links that ended a day ago; returns how many. For the sweeper. */
 export async function purgeSessions(db: Db, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_sessions",
       text: `with links as (delete from sign_in_links where expires_at < now() - interval '1 day')
         delete from sessions where session_id in
-          (select session_id from sessions where last_seen_at < now() - interval '2 days' limit $1::int) returning session_id`,
+          (select session_id from sessions where last_seen_at < now() - interval '2 days' limit $1::int)`,
     },
     [limit],
   );
-  return rows.length;
 }

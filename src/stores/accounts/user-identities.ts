@@ -20,14 +20,13 @@ export async function findUserOfIdentity(db: Db, { issuer, subject }: Identity):
 
 /** Whether a user has any identity of this issuer. */
 export async function hasIdentityOf(db: Db, userId: string, issuer: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "has_identity_of",
       text: "select from user_identities where org_id = current_org() and user_id = $1::uuid and issuer = $2::text limit 1",
     },
     [userId, issuer],
   );
-  return rows.length > 0;
 }
 
 /** Gives a user an identity. Violates the primary key if another user has it. */

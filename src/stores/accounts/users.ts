@@ -85,11 +85,10 @@ export async function replaceHash(db: Db, userId: string, passwordHash: string):
 }
 
 export async function findUser(db: Db, userId: string): Promise<User | null> {
-  const rows = await db.query<User>(
+  return db.first<User>(
     { name: "find_user", text: `select ${COLUMNS} from users where org_id = current_org() and user_id = $1::uuid` },
     [userId],
   );
-  return rows[0] ?? null;
 }
 
 /** A user with the role in a project. */
@@ -142,7 +141,7 @@ export async function listUsers(db: Db, page: Keyset): Promise<User[]> {
 }
 
 export async function updateUser(db: Db, userId: string, change: UserChange): Promise<User | null> {
-  const rows = await db.query<User>(
+  return db.first<User>(
     {
       name: "update_user",
       text: `update users set role = coalesce($2::text, role), password_hash = coalesce($3::text, password_hash),
@@ -152,7 +151,6 @@ export async function updateUser(db: Db, userId: string, change: UserChange): Pr
     },
     [userId, change.role ?? null, change.password_hash ?? null, change.disabled ?? null],
   );
-  return rows[0] ?? null;
 }
 
 /** Removes a user with all tokens. */
@@ -164,12 +162,11 @@ export async function deleteUser(db: Db, userId: string): Promise<boolean> {
     },
     [userId],
   );
-  const rows = await db.query(
+  return db.any(
     {
       name: "delete_user",
-      text: "delete from users where org_id = current_org() and user_id = $1::uuid returning user_id",
+      text: "delete from users where org_id = current_org() and user_id = $1::uuid",
     },
     [userId],
   );
-  return rows.length > 0;
 }

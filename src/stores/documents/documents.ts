@@ -59,12 +59,12 @@ const OF_HANDLE = "org_id = current_org() and project_id = $1::uuid and node_id 
 
 /** Inserts a document to be read; false if it exists (the same upload, retried). */
 export async function insertDocument(db: Db, document: NewDocument): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_document",
       text: `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, charset)
         values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text, $11::text)
-        on conflict (file_id) do nothing returning file_id`,
+        on conflict (file_id) do nothing`,
     },
     [
       document.file_id,
@@ -80,7 +80,6 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
       document.charset,
     ],
   );
-  return rows.length === 1;
 }
 
 /** How many documents of the organisation wait to be read, counted up to `most`. */
@@ -98,11 +97,10 @@ export async function countPending(db: Db, orgId: string, most: number): Promise
 
 /** One document, or null. */
 export async function getDocument(db: Db, fileId: string): Promise<DocumentRow | null> {
-  const rows = await db.query<DocumentRow>(
+  return db.first<DocumentRow>(
     { name: "get_document", text: `select ${COLUMNS} from documents where file_id = $1::uuid` },
     [fileId],
   );
-  return rows[0] ?? null;
 }
 
 /** A page of a handle's documents, of one file name or of all. */
@@ -130,27 +128,25 @@ export async function documentsOfHandle(db: Db, handle: DocumentHandle, limit: n
 
 /** Records the text of a document. False if it was removed or settled before. */
 export async function markIndexed(db: Db, fileId: string, text: StoredValue, pages: number | null): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_document_indexed",
       text: `update documents set status = 'indexed', text_value = $2::jsonb, pages = $3::integer, error = null, indexed_at = now()
-        where file_id = $1::uuid and status = 'pending' returning file_id`,
+        where file_id = $1::uuid and status = 'pending'`,
     },
     [fileId, jsonb(text), pages],
   );
-  return rows.length === 1;
 }
 
 /** Records why a document cannot be read. False if it was removed or settled before. */
 export async function markError(db: Db, fileId: string, error: DocumentError): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_document_error",
-      text: `update documents set status = 'error', error = $2::jsonb where file_id = $1::uuid and status = 'pending' returning file_id`,
+      text: `update documents set status = 'error', error = $2::jsonb where file_id = $1::uuid and status = 'pending'`,
     },
     [fileId, jsonb(error)],
   );
-  return rows.length === 1;
 }
 
 /** The blobs of a removed document. */

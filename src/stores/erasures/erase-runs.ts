@@ -12,7 +12,7 @@ export async function findRunsOfUser(
   { erasure_id, org_id, project_id, user_id }: ErasureOf,
   limit: number,
 ): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "find_runs_to_erase",
       text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
@@ -20,11 +20,10 @@ export async function findRunsOfUser(
         where r.org_id = $2 and r.user_id = $3::text and ($4::uuid is null or r.project_id = $4)
           and not exists (select from erasure_items i where i.erasure_id = $1 and i.item_id = r.run_id)
         order by r.run_id desc limit $5::int
-        on conflict do nothing returning item_id`,
+        on conflict do nothing`,
     },
     [erasure_id, org_id, user_id, project_id, limit],
   );
-  return rows.length;
 }
 
 /** Up to `limit` runs still to be removed, and whether they are open. System only. */

@@ -38,7 +38,7 @@ const COLUMNS = `erasure_id, org_id, project_id, user_id, user_hash, state, prog
 
 /** Starts an erasure; null if one of the same user and project is in progress. */
 export async function insertErasure(db: Db, erasure: NewErasure): Promise<ErasureRow | null> {
-  const rows = await db.query<ErasureRow>(
+  return db.first<ErasureRow>(
     {
       name: "insert_erasure",
       text: `insert into erasures (erasure_id, org_id, project_id, user_id, user_hash, progress, created_by_type, created_by_id)
@@ -56,12 +56,11 @@ export async function insertErasure(db: Db, erasure: NewErasure): Promise<Erasur
       erasure.created_by_id,
     ],
   );
-  return rows[0] ?? null;
 }
 
 /** The user's erasure in progress, or null. */
 export async function findOpenErasure(db: Db, userId: string, projectId: string | null): Promise<ErasureRow | null> {
-  const rows = await db.query<ErasureRow>(
+  return db.first<ErasureRow>(
     {
       name: "find_open_erasure",
       text: `select ${COLUMNS} from erasures where org_id = current_org() and user_id = $1::text
@@ -69,19 +68,17 @@ export async function findOpenErasure(db: Db, userId: string, projectId: string 
     },
     [userId, projectId],
   );
-  return rows[0] ?? null;
 }
 
 /** One erasure, or null. */
 export async function findErasure(db: Db, erasureId: string): Promise<ErasureRow | null> {
-  const rows = await db.query<ErasureRow>(
+  return db.first<ErasureRow>(
     {
       name: "find_erasure",
       text: `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id = $1::uuid`,
     },
     [erasureId],
   );
-  return rows[0] ?? null;
 }
 
 /** A page of the organisation's erasures. */

@@ -36,12 +36,12 @@ const ONE = "org_id = current_org() and dataset_id = $1::uuid and deleted_at is 
 
 /** Inserts a dataset; false if the id exists (the same request, retried). */
 export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_eval_dataset",
       text: `insert into eval_datasets (dataset_id, org_id, name, description, project_id, input_schema, metadata, tags)
         values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::jsonb, $7::jsonb, $8::text[])
-        on conflict (dataset_id) do nothing returning dataset_id`,
+        on conflict (dataset_id) do nothing`,
     },
     [
       dataset.dataset_id,
@@ -54,19 +54,17 @@ export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolea
       dataset.tags,
     ],
   );
-  return rows.length === 1;
 }
 
 /** One dataset, or null; `lock` also locks its rows until the transaction ends. */
 export async function findDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow | null> {
-  const rows = await db.query<DatasetRow>(
+  return db.first<DatasetRow>(
     {
       name: lock ? "lock_eval_dataset" : "find_eval_dataset",
       text: `select ${COLUMNS} from eval_datasets where ${ONE} ${lock ? "for update" : ""}`,
     },
     [datasetId],
   );
-  return rows[0] ?? null;
 }
 
 export interface DatasetSearch {
@@ -90,7 +88,7 @@ export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset):
 
 /** Changes a dataset that the caller has locked. */
 export async function updateDataset(db: Db, datasetId: string, change: DatasetChange): Promise<DatasetRow | null> {
-  const rows = await db.query<DatasetRow>(
+  return db.first<DatasetRow>(
     {
       name: "update_eval_dataset",
       text: `update eval_datasets set name = coalesce($2::text, name), description = coalesce($3::text, description),
@@ -112,7 +110,6 @@ export async function updateDataset(db: Db, datasetId: string, change: DatasetCh
       change.tags ?? null,
     ],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -146,14 +143,13 @@ export async function setRowCount(db: Db, datasetId: string): Promise<void> {
 
 /** Deletes a dataset for all later requests. False if there is none. */
 export async function markDatasetDeleted(db: Db, datasetId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_eval_dataset_deleted",
-      text: `update eval_datasets set deleted_at = now() where ${ONE} returning dataset_id`,
+      text: `update eval_datasets set deleted_at = now() where ${ONE}`,
     },
     [datasetId],
   );
-  return rows.length === 1;
 }
 
 /** Removes rows of deleted datasets, `limit` at most, and datasets without rows. Returns how many rows there were. */

@@ -34,7 +34,7 @@ const JOINED = "evaluators e join evaluator_versions v using (evaluator_id, vers
 
 /** Inserts the first version of an evaluator; false if the id exists (the same request, retried). */
 export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_evaluator",
       text: `with inserted as (
@@ -42,11 +42,10 @@ export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolea
           values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea)
           on conflict (evaluator_id) do nothing returning evaluator_id, org_id)
         insert into evaluator_versions (evaluator_id, version, org_id, definition)
-        select evaluator_id, 1, org_id, $7::jsonb from inserted returning evaluator_id`,
+        select evaluator_id, 1, org_id, $7::jsonb from inserted`,
     },
     [row.evaluator_id, row.org_id, row.name, row.description, row.template_id, row.secret, jsonb(row.definition)],
   );
-  return rows.length === 1;
 }
 
 /** The present version of an evaluator, or null; `lock` locks it until the transaction ends. */
@@ -60,14 +59,13 @@ export async function findEvaluator(db: Db, evaluatorId: string, lock = false): 
       },
       [evaluatorId],
     );
-  const rows = await db.query<EvaluatorRow>(
+  return db.first<EvaluatorRow>(
     {
       name: "find_evaluator",
       text: `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.evaluator_id = $1::uuid and e.deleted_at is null`,
     },
     [evaluatorId],
   );
-  return rows[0] ?? null;
 }
 
 export interface EvaluatorSearch {
@@ -108,15 +106,14 @@ export async function reviseEvaluator(
 
 /** Deletes an evaluator for all later requests; pinned versions stay. False if there is none. */
 export async function markEvaluatorDeleted(db: Db, evaluatorId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_evaluator_deleted",
       text: `update evaluators set deleted_at = now()
-        where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null returning evaluator_id`,
+        where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null`,
     },
     [evaluatorId],
   );
-  return rows.length === 1;
 }
 
 /** Versions of evaluators, including deleted ones, in the given order. Missing ones are left out. */

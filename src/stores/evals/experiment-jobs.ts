@@ -33,30 +33,28 @@ export async function insertJob(
   db: Db,
   job: Pick<JobRow, "job_id" | "org_id" | "experiment_id" | "kind" | "options" | "state">,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_experiment_job",
       text: `insert into experiment_jobs (job_id, org_id, experiment_id, kind, options, state, finished_at)
         values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::jsonb, $6::text, case when $6 = 'completed' then now() end)
-        on conflict (job_id) do nothing returning job_id`,
+        on conflict (job_id) do nothing`,
     },
     [job.job_id, job.org_id, job.experiment_id, job.kind, jsonb(job.options), job.state],
   );
-  return rows.length === 1;
 }
 
 /** One job, or null. */
 export async function findJob(db: Db, jobId: string): Promise<JobRow | null> {
-  const rows = await db.query<JobRow>(
+  return db.first<JobRow>(
     { name: "find_experiment_job", text: `select ${COLUMNS} from experiment_jobs where ${ONE}` },
     [jobId],
   );
-  return rows[0] ?? null;
 }
 
 /** The open job of an experiment, apart from exports; null if there is none. */
 export async function activeJob(db: Db, experimentId: string): Promise<JobRow | null> {
-  const rows = await db.query<JobRow>(
+  return db.first<JobRow>(
     {
       name: "active_experiment_job",
       text: `select ${COLUMNS} from experiment_jobs where org_id = current_org() and experiment_id = $1::uuid
@@ -64,7 +62,6 @@ export async function activeJob(db: Db, experimentId: string): Promise<JobRow | 
     },
     [experimentId],
   );
-  return rows[0] ?? null;
 }
 
 /** Asks a job to stop. Its workflow sees that before it starts anything more. */
@@ -95,16 +92,15 @@ export async function endJob(
   jobId: string,
   end: Pick<JobRow, "state" | "done" | "errors" | "blob_key">,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "end_experiment_job",
       text: `update experiment_jobs set state = $2::text, done = $3::int, total = greatest(total, $3::int), errors = $4::jsonb,
           blob_key = coalesce($5::text, blob_key), finished_at = now()
-        where ${ONE} and state in ('pending', 'running') returning job_id`,
+        where ${ONE} and state in ('pending', 'running')`,
     },
     [jobId, end.state, end.done, jsonb(end.errors), end.blob_key],
   );
-  return rows.length === 1;
 }
 
 const OPEN = lockRoundRobin({

@@ -34,17 +34,16 @@ export async function makeRows(db: Db, experimentId: string): Promise<number> {
 
 /** Selects the rows that a job runs again: some rows of the dataset, or all incomplete ones. Returns how many. */
 export async function resetRows(db: Db, experimentId: string, rowIds: readonly string[] | null): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "reset_experiment_rows",
       text: `update experiment_rows set state = 'pending', attempt = attempt + 1, run_id = null, scored = false, error = null,
           latency_ms = null, cost_usd = null, tokens = null
         where org_id = current_org() and experiment_id = $1::uuid
-          and case when $2::uuid[] is null then state <> 'completed' else row_id = any ($2) end returning 1`,
+          and case when $2::uuid[] is null then state <> 'completed' else row_id = any ($2) end`,
     },
     [experimentId, rowIds],
   );
-  return rows.length;
 }
 
 /** A row to be run, with its inputs. */

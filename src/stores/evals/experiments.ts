@@ -80,30 +80,27 @@ export async function insertExperiment(
   experimentId: string,
   plan: ExperimentPlan,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_experiment",
       text: `insert into experiments (experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version,
           splits, evaluators, repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd)
         values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int, $7::uuid, $8::int, $9::text[], $10::jsonb, $11::int, $12::int,
-          $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing
-        returning experiment_id`,
+          $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing`,
     },
     [experimentId, orgId, ...values(plan)],
   );
-  return rows.length === 1;
 }
 
 /** One experiment, or null; `lock` locks it until the transaction ends. */
 export async function findExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow | null> {
-  const rows = await db.query<ExperimentRow>(
+  return db.first<ExperimentRow>(
     {
       name: lock ? "lock_experiment" : "find_experiment",
       text: `select ${COLUMNS} from experiments where ${ONE} ${lock ? "for update" : ""}`,
     },
     [experimentId],
   );
-  return rows[0] ?? null;
 }
 
 export interface ExperimentSearch {
@@ -179,15 +176,14 @@ export async function moveExperiment(
 
 /** Claims the update of an experiment's progress for a while; false if another process has claimed it. */
 export async function claimProgressUpdate(db: Db, experimentId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "take_experiment_progress",
       text: `update experiments set progress_due_at = now() + interval '1 minute'
-        where ${ONE} and state = 'RUNNING' and (progress_due_at is null or progress_due_at < now()) returning 1`,
+        where ${ONE} and state = 'RUNNING' and (progress_due_at is null or progress_due_at < now())`,
     },
     [experimentId],
   );
-  return rows.length === 1;
 }
 
 /** Stores the progress of an experiment, and when it is worked out next. */
@@ -218,14 +214,13 @@ export async function addCost(db: Db, experimentId: string, costUsd: number): Pr
 
 /** Deletes an experiment for all later requests. False if there is none. */
 export async function markExperimentDeleted(db: Db, experimentId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_experiment_deleted",
-      text: `update experiments set deleted_at = now() where ${ONE} returning experiment_id`,
+      text: `update experiments set deleted_at = now() where ${ONE}`,
     },
     [experimentId],
   );
-  return rows.length === 1;
 }
 
 const USES = {

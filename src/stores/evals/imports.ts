@@ -44,12 +44,12 @@ const COLUMNS = `import_id, org_id, dataset_id, source, mapping, mode, on_error,
 
 /** Inserts an import; false if the id exists (the same request, retried). */
 export async function insertImport(db: Db, row: NewImport): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_eval_import",
       text: `insert into eval_imports (import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run)
         values ($1::uuid, $2::uuid, $3::uuid, $4::jsonb, $5::jsonb, $6::text, $7::text, $8::boolean)
-        on conflict (import_id) do nothing returning import_id`,
+        on conflict (import_id) do nothing`,
     },
     [
       row.import_id,
@@ -62,19 +62,17 @@ export async function insertImport(db: Db, row: NewImport): Promise<boolean> {
       row.dry_run,
     ],
   );
-  return rows.length === 1;
 }
 
 /** One import of a dataset, or null. */
 export async function findImport(db: Db, importId: string): Promise<ImportRow | null> {
-  const rows = await db.query<ImportRow>(
+  return db.first<ImportRow>(
     {
       name: "find_eval_import",
       text: `select ${COLUMNS} from eval_imports where org_id = current_org() and import_id = $1::uuid`,
     },
     [importId],
   );
-  return rows[0] ?? null;
 }
 
 /** A record that became a row. */
@@ -119,15 +117,14 @@ export async function noteImport(
   importId: string,
   { counts, errors, preview }: Pick<ImportRow, "counts" | "errors" | "preview">,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "note_eval_import",
       text: `update eval_imports set status = 'running', counts = $2::jsonb, errors = $3::jsonb, preview = $4::jsonb, checked_at = now()
-        where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running') returning import_id`,
+        where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running')`,
     },
     [importId, jsonb(counts), jsonb(errors), jsonb(preview)],
   );
-  return rows.length === 1;
 }
 
 /** Ends an import and removes its stored rows; false if it has ended. */

@@ -69,38 +69,35 @@ export async function insertMonitor(
     ...plan
   }: Pick<MonitorRow, "monitor_id" | "org_id" | "alert" | "alert_state"> & MonitorPlan,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_monitor",
       text: `insert into eval_monitors (monitor_id, org_id, name, description, project_id, flow_versions, evaluators, sampling_rate, filter,
           max_per_hour, enabled, alert, alert_state)
         values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int[], $7::jsonb, $8::float8, $9::jsonb, $10::int, $11::boolean,
-          $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing returning monitor_id`,
+          $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing`,
     },
     [monitor_id, org_id, ...values(plan), jsonb(alert), jsonb(alert_state)],
   );
-  return rows.length === 1;
 }
 
 /** One monitor, or null. */
 export async function findMonitor(db: Db, monitorId: string): Promise<MonitorDetail | null> {
-  const rows = await db.query<MonitorDetail>(
+  return db.first<MonitorDetail>(
     {
       name: "find_monitor",
       text: `select ${SHOWN} from eval_monitors m ${WITH_STATS} where ${ONE} and m.deleted_at is null`,
     },
     [monitorId],
   );
-  return rows[0] ?? null;
 }
 
 /** Locks a monitor, deleted or not, until the transaction ends; null if there is none. */
 export async function lockMonitor(db: Db, monitorId: string): Promise<MonitorRow | null> {
-  const rows = await db.query<MonitorRow>(
+  return db.first<MonitorRow>(
     { name: "lock_monitor", text: `select ${COLUMNS} from eval_monitors m where ${ONE} for update` },
     [monitorId],
   );
-  return rows[0] ?? null;
 }
 
 export interface MonitorSearch {
@@ -229,11 +226,10 @@ const SCHEDULED = "m.org_id, m.monitor_id, m.enabled, m.revision, m.deleted_at";
 
 /** The same of one monitor, deleted or not. */
 export async function findMonitorSchedule(db: Db, monitorId: string): Promise<MonitorSchedule | null> {
-  const rows = await db.query<MonitorSchedule>(
+  return db.first<MonitorSchedule>(
     { name: "find_monitor_schedule", text: `select ${SCHEDULED} from eval_monitors m where ${ONE}` },
     [monitorId],
   );
-  return rows[0] ?? null;
 }
 
 /** The same of existing monitors behind `after`, by id, except refused schedules. System only. */
@@ -266,14 +262,13 @@ export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ 
 
 /** Records that Temporal has the schedule of a revision; false if the monitor has another one by now. */
 export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_monitor_applied",
       text: `update eval_monitors m set applied_revision = revision where ${ONE} and m.revision = $2::int returning m.monitor_id`,
     },
     [monitorId, revision],
   );
-  return rows.length === 1;
 }
 
 /** Records why Temporal refuses the schedule of a revision, which is not tried again. */

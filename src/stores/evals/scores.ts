@@ -76,14 +76,13 @@ const COLUMNS = `score_id, org_id, run_id, node_id, name, data_type, value, numb
 
 /** One score, or null; `lock` locks it until the transaction ends. */
 export async function findScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow | null> {
-  const rows = await db.query<ScoreRow & Record<string, unknown>>(
+  return db.first<ScoreRow & Record<string, unknown>>(
     {
       name: lock ? "lock_score" : "find_score",
       text: `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid ${lock ? "for update" : ""}`,
     },
     [scoreId],
   );
-  return rows[0] ?? null;
 }
 
 /** Changes a score that the caller has locked; a monitor's copy of it follows. */

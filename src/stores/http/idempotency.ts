@@ -137,7 +137,7 @@ export async function releaseClaim(db: Db, { key, lease_id }: Lease): Promise<vo
 
 /** Whether a lease is still valid. Until the transaction ends nobody takes the key over. */
 export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "lock_idempotency_key",
       text: `select from idempotency_keys
@@ -145,20 +145,18 @@ export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boole
     },
     [key, lease_id],
   );
-  return rows.length > 0;
 }
 
 /** Stores the answer of a claimed key; the first one stays. False if the lease is lost. */
 export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: StoredAnswer): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "store_idempotency_answer",
       text: `update idempotency_keys set response = $3::jsonb, locked_until = null
-        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null returning key`,
+        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null`,
     },
     [key, lease_id, JSON.stringify(response)],
   );
-  return rows.length > 0;
 }
 
 /**

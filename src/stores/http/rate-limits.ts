@@ -2,13 +2,12 @@ import type { Db } from "../db.ts";
 
 /** Removes expired counts; returns how many. For the sweeper. */
 export async function purgeRateLimits(db: Db, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_rate_limits",
       text: `delete from rate_limits where key in (
-          select key from rate_limits where expire < extract(epoch from now()) * 1000 limit $1::int) returning key`,
+          select key from rate_limits where expire < extract(epoch from now()) * 1000 limit $1::int)`,
     },
     [limit],
   );
-  return rows.length;
 }

@@ -123,17 +123,16 @@ export async function deleteConversations(
   userId: string | null,
   limit: number,
 ): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "delete_conversations",
       text: `delete from conversations where conversation_id in (
           select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid
             and ($2::text is null or user_id = $2::text) limit $3::int
-        ) returning conversation_id`,
+        )`,
     },
     [projectId, userId, limit],
   );
-  return rows.length;
 }
 
 /**

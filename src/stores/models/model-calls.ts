@@ -36,7 +36,7 @@ export async function hasModelCall(
   db: Db,
   { run_id, path, attempt, step }: Pick<ModelCallRow, "run_id" | "path" | "attempt" | "step">,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "has_model_call",
       text: `select 1 from model_calls where run_id = $1::uuid and path = $2::text and attempt = $3::integer and step = $4::integer
@@ -44,7 +44,6 @@ export async function hasModelCall(
     },
     [run_id, path, attempt, step],
   );
-  return rows.length > 0;
 }
 
 export const USAGE_GROUPS = ["project", "model", "day"] as const;

@@ -117,13 +117,12 @@ export async function deleteReservationsOf(db: Db, runId: string, path: string):
 
 /** Removes reservations that have expired. System only. */
 export async function purgeReservations(db: Db, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_reservations",
       text: `delete from cost_reservations where call_id in (
-          select call_id from cost_reservations where expires_at < now() limit $1::int) returning call_id`,
+          select call_id from cost_reservations where expires_at < now() limit $1::int)`,
     },
     [limit],
   );
-  return rows.length;
 }

@@ -61,14 +61,13 @@ export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promis
 }
 
 export async function findFlowVersion(db: Db, projectId: string, version: number): Promise<FlowVersion | null> {
-  const rows = await db.query<FlowVersion>(
+  return db.first<FlowVersion>(
     {
       name: "find_flow_version",
       text: `select ${HEAD}, ${DEFINITION}, ${PLAN} ${FROM} and v.project_id = $1::uuid and v.version = $2::int`,
     },
     [projectId, version],
   );
-  return rows[0] ?? null;
 }
 
 /** Which of these versions a project does not have. */
@@ -86,7 +85,7 @@ export async function missingFlowVersions(db: Db, projectId: string, versions: r
 
 /** Whether a version is or was published. */
 export async function wasPublished(db: Db, projectId: string, version: number): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "was_published",
       text: `select from flow_versions where org_id = current_org() and project_id = $1::uuid and version = $2::int
@@ -94,7 +93,6 @@ export async function wasPublished(db: Db, projectId: string, version: number): 
     },
     [projectId, version],
   );
-  return rows.length > 0;
 }
 
 /** The version of a project with this content. */
@@ -103,14 +101,13 @@ export async function findFlowVersionByContent(
   projectId: string,
   contentHash: string,
 ): Promise<FlowVersionHead | null> {
-  const rows = await db.query<FlowVersionHead>(
+  return db.first<FlowVersionHead>(
     {
       name: "find_flow_version_by_content",
       text: `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.content_hash = $2::text`,
     },
     [projectId, contentHash],
   );
-  return rows[0] ?? null;
 }
 
 /** A page of a project's versions; `beyond` is a version number. */

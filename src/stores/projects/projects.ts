@@ -26,23 +26,21 @@ export async function insertProject(
   db: Db,
   project: { project_id: string; org_id: string; name: string; description: string },
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_project",
       text: `insert into projects (project_id, org_id, name, description) values ($1::uuid, $2::uuid, $3::text, $4::text)
-        on conflict (project_id) do nothing returning project_id`,
+        on conflict (project_id) do nothing`,
     },
     [project.project_id, project.org_id, project.name, project.description],
   );
-  return rows.length > 0;
 }
 
 export async function findProject(db: Db, projectId: string): Promise<Project | null> {
-  const rows = await db.query<Project>(
+  return db.first<Project>(
     { name: "find_project", text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}` },
     [projectId],
   );
-  return rows[0] ?? null;
 }
 
 /** Those ids that are projects of the organisation. */
@@ -68,14 +66,13 @@ export function lockProjectToDelete(db: Db, projectId: string): Promise<Project 
 }
 
 async function lock(db: Db, projectId: string, strength: "no key update" | "update"): Promise<Project | null> {
-  const rows = await db.query<Project>(
+  return db.first<Project>(
     {
       name: `lock_project_for_${strength.replaceAll(" ", "_")}`,
       text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for ${strength}`,
     },
     [projectId],
   );
-  return rows[0] ?? null;
 }
 
 /** A page of the organisation's projects, or of the given ones. */
@@ -97,7 +94,7 @@ export async function updateProject(
   projectId: string,
   change: { name: string | null; description: string | null },
 ): Promise<Project | null> {
-  const rows = await db.query<Project>(
+  return db.first<Project>(
     {
       name: "update_project",
       text: `update projects set name = coalesce($2::text, name), description = coalesce($3::text, description),
@@ -106,12 +103,11 @@ export async function updateProject(
     },
     [projectId, change.name, change.description],
   );
-  return rows[0] ?? null;
 }
 
 /** Publishes a version, and records when that first happened. */
 export async function publishVersion(db: Db, projectId: string, version: number): Promise<Project | null> {
-  const rows = await db.query<Project>(
+  return db.first<Project>(
     {
       name: "publish_version",
       text: `with shown as (
@@ -124,7 +120,6 @@ export async function publishVersion(db: Db, projectId: string, version: number)
     },
     [projectId, version],
   );
-  return rows[0] ?? null;
 }
 
 /** Takes the next version number of a locked project. */
@@ -144,13 +139,12 @@ export async function takeNextVersion(db: Db, projectId: string): Promise<number
 
 /** Deletes a project; false if there is none. Its runs continue. */
 export async function deleteProject(db: Db, projectId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "delete_project",
       text: `update projects set deleted_at = now(), updated_at = now(), revision = revision + 1
-        where project_id = $1::uuid and ${LIVE} returning project_id`,
+        where project_id = $1::uuid and ${LIVE}`,
     },
     [projectId],
   );
-  return rows.length > 0;
 }

@@ -56,11 +56,9 @@ export async function insertActionRun(db: Db, run: NewActionRun): Promise<void> 
 }
 
 export async function findActionRun(db: Db, actionRunId: string): Promise<ActionRunRow | null> {
-  const rows = await db.query<ActionRunRow>(
-    { name: "find_action_run", text: `select ${COLUMNS} from action_runs where ${OWN}` },
-    [actionRunId],
-  );
-  return rows[0] ?? null;
+  return db.first<ActionRunRow>({ name: "find_action_run", text: `select ${COLUMNS} from action_runs where ${OWN}` }, [
+    actionRunId,
+  ]);
 }
 
 /** How a run of an action ended. */
@@ -120,15 +118,14 @@ export function takeUnfinishedActionRuns(
  * `callKey` is the same in each attempt of a call.
  */
 export async function beginCall(db: Db, orgId: string, callKey: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "begin_action_call",
       text: `insert into action_calls (org_id, call_key) values ($1::uuid, $2::text)
-        on conflict (org_id, call_key) do nothing returning call_key`,
+        on conflict (org_id, call_key) do nothing`,
     },
     [orgId, callKey],
   );
-  return rows.length === 1;
 }
 
 /** Forgets a call that certainly had no effect, so that it may be made again. */
@@ -144,7 +141,7 @@ export async function forgetCall(db: Db, callKey: string): Promise<void> {
 
 /** Removes runs that ended, and records of calls made, more than `maxAgeMs` ago; returns how many. System only. */
 export async function purgeActionRuns(db: Db, maxAgeMs: number, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_action_runs",
       text: `
@@ -154,9 +151,8 @@ with calls as (
 )
 delete from action_runs where action_run_id in (
   select action_run_id from action_runs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int
-) returning action_run_id`,
+)`,
     },
     [maxAgeMs, limit],
   );
-  return rows.length;
 }

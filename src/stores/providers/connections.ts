@@ -43,20 +43,17 @@ export async function insertConnection(db: Db, connection: NewConnection): Promi
 }
 
 export async function findConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
-  const rows = await db.query<ConnectionRow>(
-    { name: "find_connection", text: `select ${COLUMNS} from connections where ${OWN}` },
-    [connectionId],
-  );
-  return rows[0] ?? null;
+  return db.first<ConnectionRow>({ name: "find_connection", text: `select ${COLUMNS} from connections where ${OWN}` }, [
+    connectionId,
+  ]);
 }
 
 /** The same, locked until the transaction ends. */
 export async function lockConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
-  const rows = await db.query<ConnectionRow>(
+  return db.first<ConnectionRow>(
     { name: "lock_connection", text: `select ${COLUMNS} from connections where ${OWN} for update` },
     [connectionId],
   );
-  return rows[0] ?? null;
 }
 
 /** Those ids that exist; the connections stay until the transaction ends. */
@@ -77,11 +74,10 @@ export async function findSealedConnection(
   db: Db,
   connectionId: string,
 ): Promise<(ConnectionRow & { readonly credential: Buffer }) | null> {
-  const rows = await db.query<ConnectionRow & { readonly credential: Buffer }>(
+  return db.first<ConnectionRow & { readonly credential: Buffer }>(
     { name: "find_sealed_connection", text: `select ${COLUMNS}, credential from connections where ${OWN}` },
     [connectionId],
   );
-  return rows[0] ?? null;
 }
 
 export interface ConnectionFilters {
@@ -148,11 +144,7 @@ export async function countConnections(db: Db, providerId: string): Promise<numb
 }
 
 export async function deleteConnection(db: Db, connectionId: string): Promise<boolean> {
-  const rows = await db.query(
-    { name: "delete_connection", text: `delete from connections where ${OWN} returning connection_id` },
-    [connectionId],
-  );
-  return rows.length === 1;
+  return db.any({ name: "delete_connection", text: `delete from connections where ${OWN}` }, [connectionId]);
 }
 
 /** The result of a credential's check. */

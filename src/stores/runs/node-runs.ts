@@ -113,14 +113,13 @@ export interface NodeRunDetailRow extends NodeRunRow {
 
 /** One node of a run, or null. */
 export async function getNodeRun(db: Db, runId: string, path: string): Promise<NodeRunDetailRow | null> {
-  const rows = await db.query<NodeRunDetailRow>(
+  return db.first<NodeRunDetailRow>(
     {
       name: "get_node_run",
       text: `select ${COLUMNS}, long_values from node_runs where run_id = $1::uuid and path = $2::text`,
     },
     [runId, path],
   );
-  return rows[0] ?? null;
 }
 
 /** The outputs so far of a run's top-level output nodes, by node id, except values too long for the record. */

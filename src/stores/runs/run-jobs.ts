@@ -47,7 +47,7 @@ const OPEN = "state in ('PENDING', 'RUNNING')";
 
 /** Inserts a job; null if the id exists (the same request, retried). */
 export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | null> {
-  const rows = await db.query<RunJobRow>(
+  return db.first<RunJobRow>(
     {
       name: "insert_run_job",
       text: `insert into run_jobs (job_id, org_id, action, filter, version, created_by_type, created_by_id)
@@ -56,7 +56,6 @@ export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | 
     },
     [job.job_id, job.org_id, job.action, jsonb(job.filter), job.version, job.created_by_type, job.created_by_id],
   );
-  return rows[0] ?? null;
 }
 
 /** Records how many runs a job has found. */
@@ -69,11 +68,7 @@ export async function setMatched(db: Db, jobId: string, matched: number): Promis
 
 /** One job, or null. */
 export async function findRunJob(db: Db, jobId: string): Promise<RunJobRow | null> {
-  const rows = await db.query<RunJobRow>(
-    { name: "find_run_job", text: `select ${COLUMNS} from run_jobs where ${ONE}` },
-    [jobId],
-  );
-  return rows[0] ?? null;
+  return db.first<RunJobRow>({ name: "find_run_job", text: `select ${COLUMNS} from run_jobs where ${ONE}` }, [jobId]);
 }
 
 /** A page of the organisation's jobs. */
@@ -116,15 +111,14 @@ export async function takeInHand(
   { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
   page: readonly RunInHand[],
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "take_run_job_page",
       text: `update run_jobs set state = 'RUNNING', page = $3::jsonb, reached = $4::uuid, checked_at = now()
-        where ${ONE} and ${OPEN} and reached is not distinct from $2::uuid and page is null returning job_id`,
+        where ${ONE} and ${OPEN} and reached is not distinct from $2::uuid and page is null`,
     },
     [job_id, reached, jsonb(page), page.at(-1)?.run_id],
   );
-  return rows.length === 1;
 }
 
 export interface RunJobProgress extends RunJobCounts {
@@ -143,7 +137,7 @@ export async function noteRunJob(
   jobId: string,
   { done, skipped, failed, errors, page, rest }: RunJobProgress,
 ): Promise<{ readonly abort: boolean } | null> {
-  const rows = await db.query<{ abort: boolean }>(
+  return db.first<{ abort: boolean }>(
     {
       name: "note_run_job",
       text: `update run_jobs set done = done + $3::int, skipped = skipped + $4::int, failed = failed + $5::int,
@@ -153,7 +147,6 @@ export async function noteRunJob(
     },
     [jobId, jsonb(page), done, skipped, failed, jsonb(errors), rest.length === 0 ? null : jsonb(rest)],
   );
-  return rows[0] ?? null;
 }
 
 /** Ends a job and drops its remaining runs; does nothing to an ended one. */
@@ -198,14 +191,12 @@ export async function takeOpenRunJobs(db: Db, olderThanMs: number, limit: number
 
 /** Removes jobs that ended before `maxAgeMs`; how many. System only. */
 export async function purgeRunJobs(db: Db, maxAgeMs: number, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_run_jobs",
       text: `delete from run_jobs where job_id in (
-          select job_id from run_jobs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)
-        returning job_id`,
+          select job_id from run_jobs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)`,
     },
     [maxAgeMs, limit],
   );
-  return rows.length;
 }

@@ -42,7 +42,7 @@ export async function purgeRuns(db: Db, days: number | null, limit: number): Pro
 
 /** Removes up to `limit` due runs that ended after the time of the partition with their records was removed. */
 async function purgeBare(db: Db, days: number, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_bare_runs",
       text: `delete from runs where run_id in (
@@ -50,9 +50,8 @@ async function purgeBare(db: Db, days: number, limit: number): Promise<number> {
           where r.run_id < (select first_run_id(run_rows_wait_from($1::int))) and r.state in (${TERMINAL})
             and r.finished_at < now() - make_interval(days => $1::int) and ${UNUSED}
           order by r.run_id limit $2::int for update skip locked
-        ) returning run_id`,
+        )`,
     },
     [days, limit],
   );
-  return rows.length;
 }

@@ -11,12 +11,11 @@ export interface RunTraceRow {
 }
 
 export async function getRunTrace(db: Db, runId: string): Promise<RunTraceRow | null> {
-  const rows = await db.query<RunTraceRow>(
+  return db.first<RunTraceRow>(
     {
       name: "get_run_trace",
       text: "select trace_id, parent_id, sampled, linked_run_id from run_traces where run_id = $1::uuid",
     },
     [runId],
   );
-  return rows[0] ?? null;
 }

@@ -105,7 +105,7 @@ select run_id from run`,
 export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
   const { trace } = run;
   const traced = trace ? [trace.trace_id, trace.parent_id, trace.sampled, trace.linked_run_id] : [];
-  const rows = await db.query(trace ? INSERT_TRACED : INSERT, [
+  return db.any(trace ? INSERT_TRACED : INSERT, [
     run.run_id,
     run.org_id,
     run.project_id,
@@ -126,7 +126,6 @@ export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
     run.ignored_inputs ?? [],
     ...traced,
   ]);
-  return rows.length === 1;
 }
 
 const INSERT_ALL: Statement = {
@@ -163,13 +162,12 @@ export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<Reado
 
 /** One run, or null. */
 export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
-  const rows = await db.query<RunRow>({ name: "get_run", text: "select * from runs where run_id = $1::uuid" }, [runId]);
-  return rows[0] ?? null;
+  return db.first<RunRow>({ name: "get_run", text: "select * from runs where run_id = $1::uuid" }, [runId]);
 }
 
 /** The child of a run whose id ends with these 22 characters; null if there is none. */
 export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
-  const rows = await db.query<RunRow>(
+  return db.first<RunRow>(
     {
       name: "find_child_run",
       // Matches a column rather than an expression on the id: a run may have ten thousand children.
@@ -177,7 +175,6 @@ export async function findChildRun(db: Db, parentRunId: string, idEnd: string): 
     },
     [parentRunId, idEnd],
   );
-  return rows[0] ?? null;
 }
 
 /** Serialises additions of runs to the organisation until the transaction ends. */
@@ -218,7 +215,7 @@ export async function countLiveRuns(db: Db, orgId: string, of: RunsOf, max: numb
 
 /** Records a request to cancel a run; null if there is no such run. The state does not change. */
 export async function requestCancel(db: Db, runId: string, reason: string | null): Promise<{ state: RunState } | null> {
-  const rows = await db.query<{ state: RunState }>(
+  return db.first<{ state: RunState }>(
     `update runs set
        cancel_requested = case when state in (${TERMINAL}) then cancel_requested
          else coalesce(cancel_requested, jsonb_build_object('reason', $2::text, 'at', now())) end,
@@ -226,7 +223,6 @@ export async function requestCancel(db: Db, runId: string, reason: string | null
      where run_id = $1::uuid returning state`,
     [runId, reason],
   );
-  return rows[0] ?? null;
 }
 
 /** Requests the cancellation of runs whose workflow has not started: the sweeper settles them. */
@@ -240,12 +236,11 @@ export async function requestCancelOfPending(db: Db, runIds: readonly string[]):
 
 /** The reason of a requested or past cancellation; null if there is none. */
 export async function cancelRequested(db: Db, runId: string): Promise<{ reason: string | null } | null> {
-  const rows = await db.query<{ reason: string | null }>(
+  return db.first<{ reason: string | null }>(
     `select coalesce(cancel_requested ->> 'reason', state_reason) as reason from runs
      where run_id = $1::uuid and (cancel_requested is not null or state = 'CANCELLED')`,
     [runId],
   );
-  return rows[0] ?? null;
 }
 
 const TO_CHECK = lockRoundRobin({

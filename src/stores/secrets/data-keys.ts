@@ -10,10 +10,7 @@ export interface DataKeyRow {
 
 /** The present key of a purpose; null before there is one. System only. */
 export async function currentDataKey(db: Db, purpose: DataKeyPurpose): Promise<DataKeyRow | null> {
-  const rows = await db.query<DataKeyRow>("select key_id, sealed from data_keys where purpose = $1 and current", [
-    purpose,
-  ]);
-  return rows[0] ?? null;
+  return db.first<DataKeyRow>("select key_id, sealed from data_keys where purpose = $1 and current", [purpose]);
 }
 
 /** Makes a key the present one of its purpose, if there is none. System only. */
@@ -27,9 +24,8 @@ export async function insertDataKey(db: Db, purpose: DataKeyPurpose, { key_id, s
 
 /** System only. */
 export async function findDataKey(db: Db, purpose: DataKeyPurpose, keyId: string): Promise<DataKeyRow | null> {
-  const rows = await db.query<DataKeyRow>(
-    "select key_id, sealed from data_keys where key_id = $1::uuid and purpose = $2",
-    [keyId, purpose],
-  );
-  return rows[0] ?? null;
+  return db.first<DataKeyRow>("select key_id, sealed from data_keys where key_id = $1::uuid and purpose = $2", [
+    keyId,
+    purpose,
+  ]);
 }

@@ -57,15 +57,14 @@ export async function insertSkill(
   db: Db,
   skill: { skill_id: string; org_id: string; name: string; created_by: string | null },
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_skill",
       text: `insert into skills (skill_id, org_id, name, created_by) values ($1::uuid, $2::uuid, $3::text, $4::uuid)
-        on conflict (skill_id) do nothing returning skill_id`,
+        on conflict (skill_id) do nothing`,
     },
     [skill.skill_id, skill.org_id, skill.name, skill.created_by],
   );
-  return rows.length === 1;
 }
 
 /** Adds a version and its event. */
@@ -104,14 +103,13 @@ export async function insertSkillVersion(db: Db, event_id: string, version: NewS
 }
 
 export async function findSkill(db: Db, skillId: string): Promise<SkillRow | null> {
-  const rows = await db.query<SkillRow>(
+  return db.first<SkillRow>(
     {
       name: "find_skill",
       text: `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id = $1::uuid`,
     },
     [skillId],
   );
-  return rows[0] ?? null;
 }
 
 /** The id of the skill that has this name, or null. */
@@ -125,14 +123,13 @@ export async function findSkillId(db: Db, name: string): Promise<string | null> 
 
 /** Locks a skill until the transaction ends; false if there is none. */
 export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "lock_skill",
       text: "select skill_id from skills where org_id = current_org() and skill_id = $1::uuid for update",
     },
     [skillId],
   );
-  return rows.length === 1;
 }
 
 /** The existing ones of these skills with their latest versions, locked against deletion until the transaction ends. */
@@ -167,7 +164,7 @@ export async function findSkillVersion(
   skillId: string,
   version: number | "latest" | "default",
 ): Promise<SkillVersionRow | null> {
-  const rows = await db.query<SkillVersionRow>(
+  return db.first<SkillVersionRow>(
     {
       name: "find_skill_version",
       text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid
@@ -175,7 +172,6 @@ export async function findSkillVersion(
     },
     [skillId, String(version)],
   );
-  return rows[0] ?? null;
 }
 
 /** The version of a skill with this content. */
@@ -184,14 +180,13 @@ export async function findSkillVersionByContent(
   skillId: string,
   contentHash: string,
 ): Promise<SkillVersionRow | null> {
-  const rows = await db.query<SkillVersionRow>(
+  return db.first<SkillVersionRow>(
     {
       name: "find_skill_version_by_content",
       text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.content_hash = $2::text`,
     },
     [skillId, contentHash],
   );
-  return rows[0] ?? null;
 }
 
 const LARGEST = 2_147_483_647;
@@ -224,17 +219,15 @@ export async function setLatestVersion(db: Db, skillId: string, version: number)
 
 /** Makes a version the default; false if there is no such version. */
 export async function setDefaultVersion(db: Db, skillId: string, version: number): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "set_default_skill_version",
       text: `update skills s set default_version = $2::int, revision = revision + 1, updated_at = now()
         where s.org_id = current_org() and s.skill_id = $1::uuid
-          and exists (select from skill_versions v where v.skill_id = s.skill_id and v.version = $2::int)
-        returning skill_id`,
+          and exists (select from skill_versions v where v.skill_id = s.skill_id and v.version = $2::int)`,
     },
     [skillId, version],
   );
-  return rows.length === 1;
 }
 
 /** Deletes a skill with its versions; returns the keys of their blobs, which must be deleted too. */

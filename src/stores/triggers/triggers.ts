@@ -79,26 +79,24 @@ export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> 
 }
 
 export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | null> {
-  const rows = await db.query<TriggerDetail>(
+  return db.first<TriggerDetail>(
     {
       name: "find_trigger",
       text: `select ${SHOWN} from triggers t ${WITH_LAST} where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null`,
     },
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /** The trigger with this address. System only: the caller names no organisation. */
 export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise<TriggerOf<"webhook"> | null> {
-  const rows = await db.query<TriggerOf<"webhook">>(
+  return db.first<TriggerOf<"webhook">>(
     {
       name: "find_trigger_by_address",
       text: `select ${COLUMNS} from triggers t where t.address_hash = $1::bytea and t.deleted_at is null`,
     },
     [addressHash],
   );
-  return rows[0] ?? null;
 }
 
 /** How many other triggers the organisation has; nobody adds one until the transaction ends. */
@@ -139,26 +137,24 @@ export async function listTriggers(
 
 /** Locks a trigger until the transaction ends; null if there is none. */
 export async function lockTrigger(db: Db, id: string): Promise<TriggerRow | null> {
-  const rows = await db.query<TriggerRow>(
+  return db.first<TriggerRow>(
     {
       name: "lock_trigger",
       text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null for update`,
     },
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /** A trigger, deleted or not. */
 export async function findAnyTrigger(db: Db, id: string): Promise<TriggerRow | null> {
-  const rows = await db.query<TriggerRow>(
+  return db.first<TriggerRow>(
     {
       name: "find_any_trigger",
       text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid`,
     },
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -266,15 +262,14 @@ export async function scheduledTriggers(db: Db, after: string, limit: number): P
 
 /** Records that Temporal has the schedule of a revision; false if the trigger has another one by now. */
 export async function markApplied(db: Db, id: string, revision: number): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_trigger_applied",
       text: `update triggers set applied_revision = revision
-        where org_id = current_org() and id = $1::uuid and revision = $2::int returning id`,
+        where org_id = current_org() and id = $1::uuid and revision = $2::int`,
     },
     [id, revision],
   );
-  return rows.length === 1;
 }
 
 /** Records why Temporal refuses the schedule of a revision, which is not tried again. */

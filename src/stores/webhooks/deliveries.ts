@@ -123,7 +123,7 @@ export async function findDelivery(
   subscriptionId: string,
   deliveryId: string,
 ): Promise<WebhookDelivery | null> {
-  const rows = await db.query<WebhookDelivery>(
+  return db.first<WebhookDelivery>(
     {
       name: "find_webhook_delivery",
       text: `select ${COLUMNS} from webhook_deliveries
@@ -131,7 +131,6 @@ export async function findDelivery(
     },
     [subscriptionId, deliveryId],
   );
-  return rows[0] ?? null;
 }
 
 /** Conditions of a list of deliveries; null members restrict nothing. */
@@ -183,7 +182,7 @@ export async function retryDelivery(
   subscriptionId: string,
   deliveryId: string,
 ): Promise<WebhookDelivery | null> {
-  const rows = await db.query<WebhookDelivery>(
+  return db.first<WebhookDelivery>(
     {
       name: "retry_webhook_delivery",
       text: `
@@ -197,20 +196,18 @@ select ${COLUMNS}, pg_notify('${WEBHOOKS_CHANNEL}', subscription_id::text) from 
     },
     [subscriptionId, deliveryId],
   );
-  return rows[0] ?? null;
 }
 
 /** Removes ended deliveries older than `maxAgeMs`; returns how many. System only. */
 export async function purgeDeliveries(db: Db, maxAgeMs: number, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_webhook_deliveries",
       text: `delete from webhook_deliveries where delivery_id in (
           select delivery_id from webhook_deliveries where created_at < now() - make_interval(secs => $1::float8 / 1000)
             and status in ('delivered', 'failed') order by created_at limit $2::int
-        ) returning delivery_id`,
+        )`,
     },
     [maxAgeMs, limit],
   );
-  return rows.length;
 }

@@ -70,16 +70,15 @@ export function eventsBetween(
 }
 
 export async function findEvent(db: Db, eventId: string): Promise<OutboxEvent | null> {
-  const rows = await db.query<OutboxEvent>(
+  return db.first<OutboxEvent>(
     { name: "find_event", text: `select ${COLUMNS} from outbox where event_id = $1::uuid` },
     [eventId],
   );
-  return rows[0] ?? null;
 }
 
 /** Removes relayed events older than `maxAgeMs` without deliveries; returns how many. System only. */
 export async function purgeEvents(db: Db, maxAgeMs: number, limit: number): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     {
       name: "purge_events",
       // Ids are in the order of time, so their index leads to the oldest.
@@ -88,9 +87,8 @@ export async function purgeEvents(db: Db, maxAgeMs: number, limit: number): Prom
           where event_id < $1::uuid and relayed_at is not null
             and not exists (select from webhook_deliveries d where d.event_id = o.event_id)
           order by event_id limit $2::int
-        ) returning event_id`,
+        )`,
     },
     [firstIdOf(Date.now() - maxAgeMs), limit],
   );
-  return rows.length;
 }

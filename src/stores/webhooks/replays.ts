@@ -56,7 +56,7 @@ select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
  * waits, since both change many deliveries. Others skip it until the transaction ends. System only.
  */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
-  const rows = await db.query<WebhookReplay>({
+  return db.first<WebhookReplay>({
     name: "take_webhook_replay",
     text: `select ${COLUMNS.split(", ")
       .map((column) => `r.${column}`)
@@ -68,7 +68,6 @@ export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
         and r.finished_at is null
       order by random() limit 1 for no key update skip locked`,
   });
-  return rows[0] ?? null;
 }
 
 /** Records the progress of a replay. */

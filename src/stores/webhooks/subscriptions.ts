@@ -55,7 +55,7 @@ const LIVE = "org_id = current_org() and deleted_at is null";
 export async function insertSubscription(db: Db, subscription: NewSubscription): Promise<WebhookSubscription | null> {
   const { subscription_id, org_id, url, events, project_ids, description } = subscription;
   const { secret, headers, header_names, created_by } = subscription;
-  const rows = await db.query<WebhookSubscription>(
+  return db.first<WebhookSubscription>(
     {
       name: "insert_webhook_subscription",
       text: `insert into webhook_subscriptions
@@ -66,18 +66,16 @@ export async function insertSubscription(db: Db, subscription: NewSubscription):
     },
     [subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by],
   );
-  return rows[0] ?? null;
 }
 
 export async function findSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
-  const rows = await db.query<WebhookSubscription>(
+  return db.first<WebhookSubscription>(
     {
       name: "find_webhook_subscription",
       text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`,
     },
     [subscriptionId],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -85,14 +83,13 @@ export async function findSubscription(db: Db, subscriptionId: string): Promise<
  * that refer to it.
  */
 export async function lockSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
-  const rows = await db.query<WebhookSubscription>(
+  return db.first<WebhookSubscription>(
     {
       name: "lock_webhook_subscription",
       text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE} for no key update`,
     },
     [subscriptionId],
   );
-  return rows[0] ?? null;
 }
 
 /** Undefined members find all. */
@@ -152,7 +149,7 @@ export async function updateSubscription(
   change: SubscriptionChange,
 ): Promise<WebhookSubscription | null> {
   const { url, events, project_ids, description, headers } = change;
-  const rows = await db.query<WebhookSubscription>(
+  return db.first<WebhookSubscription>(
     {
       name: "update_webhook_subscription",
       text: `update webhook_subscriptions set
@@ -179,12 +176,11 @@ export async function updateSubscription(
       headers?.names ?? [],
     ],
   );
-  return rows[0] ?? null;
 }
 
 /** Enables a subscription again and clears its failures. */
 export async function enableSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
-  const rows = await db.query<WebhookSubscription>(
+  return db.first<WebhookSubscription>(
     {
       name: "enable_webhook_subscription",
       text: `update webhook_subscriptions set status = 'enabled', disabled_reason = null, disabled_at = null, hold_until = null,
@@ -193,7 +189,6 @@ export async function enableSubscription(db: Db, subscriptionId: string): Promis
     },
     [subscriptionId],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -207,7 +202,7 @@ export async function disableSubscription(
   reason: DisabledReason,
   event: { event_id: string; detail: Readonly<Record<string, string | number | null>> },
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "disable_webhook_subscription",
       text: `
@@ -234,7 +229,6 @@ select subscription_id from disabled`,
     },
     [subscriptionId, reason, event.event_id, jsonb(event.detail)],
   );
-  return rows.length > 0;
 }
 
 /** Hides a subscription for ever and ends its deliveries; false if there is none. Call it in a transaction. */
@@ -242,7 +236,7 @@ export async function deleteSubscription(db: Db, subscriptionId: string): Promis
   // A separate statement: the next one must begin after the lock, or it does not see deliveries queued by whoever held
   // it.
   if ((await lockSubscription(db, subscriptionId)) === null) return false;
-  const rows = await db.query(
+  return db.any(
     {
       name: "delete_webhook_subscription",
       text: `
@@ -264,7 +258,6 @@ select subscription_id from gone`,
     },
     [subscriptionId],
   );
-  return rows.length > 0;
 }
 
 /**
@@ -278,7 +271,7 @@ export async function rotateSecret(
   sealed: Buffer,
   graceMs: number,
 ): Promise<WebhookSubscription | null> {
-  const rows = await db.query<WebhookSubscription>(
+  return db.first<WebhookSubscription>(
     {
       name: "rotate_webhook_secret",
       text: `update webhook_subscriptions set previous_secret = secret,
@@ -288,7 +281,6 @@ export async function rotateSecret(
     },
     [subscriptionId, rotationId, sealed, graceMs],
   );
-  return rows[0] ?? null;
 }
 
 /** The present secret, if this rotation set it: a second rotation would drop the secret that the receiver knows. */
@@ -323,7 +315,7 @@ export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise
 
 /** The same of one subscription, for a transaction that has locked it; null unless it is enabled. System only. */
 export async function findEnabledSubscription(db: Db, subscriptionId: string): Promise<SubscriptionSelection | null> {
-  const rows = await db.query<SubscriptionSelection>(
+  return db.first<SubscriptionSelection>(
     {
       name: "find_enabled_webhook_subscription",
       text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
@@ -331,5 +323,4 @@ export async function findEnabledSubscription(db: Db, subscriptionId: string): P
     },
     [subscriptionId],
   );
-  return rows[0] ?? null;
 }

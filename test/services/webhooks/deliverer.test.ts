@@ -251,6 +251,7 @@ describe("an idle worker", () => {
       system: (work) =>
         own.database.system((db) =>
           work({
+            ...db,
             query(statement, values) {
               statements += 1;
               return db.query(statement, values);
