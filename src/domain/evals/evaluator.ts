@@ -4,7 +4,7 @@ import { EVALUATOR_TYPES, kindOf } from "./evaluators/index.ts";
 import type { EvaluatorType, ParsedConfigs } from "./evaluators/index.ts";
 import { DATA_TYPES, DIRECTIONS, EvaluatorError } from "./evaluators/kind.ts";
 import type { DataType, Direction, EvalSample, EvaluatorFault, Finding, Subject } from "./evaluators/kind.ts";
-import { parseJsonPath, valueAt } from "./json-path.ts";
+import { parseJsonPath, valueAt } from "../json-path.ts";
 
 const target = z
   .strictObject({

@@ -3,7 +3,7 @@ import type { JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { isWebhookSecret } from "../webhooks/webhook-signature.ts";
 import { cronFault, shownTimeZone, timeZoneOf } from "./cron.ts";
-import { readJsonPath } from "./json-path.ts";
+import { parseJsonPath } from "../json-path.ts";
 
 export const TRIGGER_KINDS = ["webhook", "schedule", "poll", "run_event"] as const;
 export type TriggerKind = (typeof TRIGGER_KINDS)[number];
@@ -93,7 +93,7 @@ const httpChangedConfig = z.strictObject({
   json_path: z
     .string()
     .max(500)
-    .refine((text) => readJsonPath(text) !== null, "a path such as $.items[0].id is expected")
+    .refine((text) => parseJsonPath(text) !== null, "a path such as $.items[0].id is expected")
     .default("$")
     .describe("Where in the answer's JSON the value is; of anything else `$` is the text."),
 });

@@ -4,7 +4,7 @@ import { isFlat, MAX_FLAT_LEVELS } from "../../domain/flat-json.ts";
 import { canonicalJson } from "../../domain/flow/definition/content-hash.ts";
 import type { Json } from "../../domain/json.ts";
 import { NodeFailure } from "../../domain/runs/failure.ts";
-import { readJsonPath, valueAt } from "../../domain/triggers/json-path.ts";
+import { parseJsonPath, valueAt } from "../../domain/json-path.ts";
 import type { HttpChangedConfig } from "../../domain/triggers/trigger.ts";
 import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-errors.ts";
 import type { GuardedFetch } from "../../platform/fetch/guarded-fetch.ts";
@@ -83,5 +83,5 @@ function valueIn(text: string, path: string): Json {
     if (path === "$") return text;
     throw new TriggerFault("The answer is not JSON, so that json_path finds nothing in it.");
   }
-  return valueAt(body, readJsonPath(path) ?? []) ?? null;
+  return valueAt(body, parseJsonPath(path) ?? []) ?? null;
 }

@@ -7,7 +7,7 @@ import {
   temporalCron,
   timeZoneOf,
 } from "../../../src/domain/triggers/cron.ts";
-import { readJsonPath, valueAt } from "../../../src/domain/triggers/json-path.ts";
+import { parseJsonPath, valueAt } from "../../../src/domain/json-path.ts";
 import { verifyInbound } from "../../../src/domain/triggers/verify.ts";
 
 describe("cron", () => {
@@ -97,12 +97,15 @@ describe("JSON paths", () => {
     ["$.a.b", { a: [1] }, undefined],
     ["$.constructor", {}, undefined],
     ["$[0]", { 0: 1 }, 1],
+    ["$.größe", { größe: 1 }, 1],
+    ["$[-1]", [1, 2], 2],
+    [String.raw`$["a\"b"]`, { 'a"b': 1 }, 1],
   ])("%s of %j is %j", (path, value, expected) => {
-    expect(valueAt(value, readJsonPath(path) ?? [])).toEqual(expected);
+    expect(valueAt(value, parseJsonPath(path) ?? [])).toEqual(expected);
   });
 
   it.each(["a", "$.", "$a", "$.a[", "$..a", "$[*]", "$[?(@.a)]"])("%s is none", (path) => {
-    expect(readJsonPath(path)).toBeNull();
+    expect(parseJsonPath(path)).toBeNull();
   });
 });
 

@@ -1,11 +1,11 @@
-import { isObject } from "../json.ts";
-import type { Json } from "../json.ts";
+import { isObject } from "./json.ts";
+import type { Json } from "./json.ts";
 
 /** A step into a value. */
 type Step = string | number;
 
 /** `.name`, `["name"]` or `[0]`; a negative index counts from the end. */
-const STEP = /\.([A-Za-z_$][\w$-]*)|\[(-?\d{1,9})\]|\["((?:[^"\\]|\\.)*)"\]|\['([^'\\]*)'\]/y;
+const STEP = /\.([\p{L}_$][\p{L}\p{N}_$-]*)|\[(-?\d{1,9})\]|\["((?:[^"\\]|\\.)*)"\]|\['([^']*)'\]/uy;
 
 /** The steps of a JSON path that names one place, as `$.items[0].name`; null if it does not. */
 export function parseJsonPath(path: string): readonly Step[] | null {
