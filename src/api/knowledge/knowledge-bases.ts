@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { cronProblem } from "../../domain/knowledge/cron.ts";
+import { cronFault } from "../../domain/cron.ts";
 import { indexingParamsInputSchema } from "../../domain/knowledge/knowledge-base.ts";
 import { metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
 import { knowledgeQuerySchema } from "../../domain/knowledge/query.ts";
@@ -59,12 +59,14 @@ const websiteSource = websiteSourceSchema.superRefine(
   },
 );
 const websiteSources = z.array(websiteSource).max(MAX_WEBSITE_SOURCES);
+const FIVE_FIELDS =
+  'five fields are expected: minute, hour, day of the month, month, day of the week, as in "0 3 * * 1"';
 const sync = z.strictObject({
   schedule_cron: z
     .string()
     .max(200)
     .superRefine((text, context) => {
-      const message = cronProblem(text);
+      const message = text.trim().split(/\s+/).length === 5 ? cronFault(text) : FIVE_FIELDS;
       if (message !== null) context.addIssue({ code: "custom", message });
     })
     .nullable()

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { isWebhookSecret } from "../webhooks/webhook-signature.ts";
-import { cronFault, shownTimeZone, timeZoneOf } from "./cron.ts";
+import { cronFault, shownTimeZone, timeZoneOf } from "../cron.ts";
 import { parseJsonPath } from "../json-path.ts";
 
 export const TRIGGER_KINDS = ["webhook", "schedule", "poll", "run_event"] as const;

@@ -1,4 +1,4 @@
-import { cronWarning } from "../../domain/triggers/cron.ts";
+import { cronWarning } from "../../domain/cron.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Schedules } from "../../temporal/schedules.ts";
 

@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { shortestInterval, temporalCron, timeZoneOf } from "../../domain/triggers/cron.ts";
+import { shortestInterval, temporalCron, timeZoneOf } from "../../domain/cron.ts";
 import {
   findAnyTrigger,
   markApplied,

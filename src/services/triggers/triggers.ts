@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import type { Config } from "../../config.ts";
 import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
-import { shortestInterval } from "../../domain/triggers/cron.ts";
+import { shortestInterval } from "../../domain/cron.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";

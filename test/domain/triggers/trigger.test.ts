@@ -1,12 +1,6 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import {
-  cronFault,
-  cronWarning,
-  shortestInterval,
-  temporalCron,
-  timeZoneOf,
-} from "../../../src/domain/triggers/cron.ts";
+import { cronFault, cronWarning, shortestInterval, temporalCron, timeZoneOf } from "../../../src/domain/cron.ts";
 import { parseJsonPath, valueAt } from "../../../src/domain/json-path.ts";
 import { verifyInbound } from "../../../src/domain/triggers/verify.ts";
 
