@@ -3,7 +3,7 @@ import { changeRetention, retentionOf } from "../../services/accounts/retention.
 import type { Retention, RetentionOf } from "../../services/accounts/retention.ts";
 import type { Audit } from "../../services/audit/audit.ts";
 import type { ApiDeps } from "../deps.ts";
-import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
+import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
@@ -24,7 +24,6 @@ const changeBody = z
   .strictObject({ run_days: days.optional().describe("At most max_run_days; null unsets.") })
   .meta({ id: "RetentionChange" });
 
-const ETAG = { ETag: "For If-Match." };
 const projectParams = z.object({ project_id: pathId("project") });
 const EXAMPLES = { month: { run_days: 30 }, unset: { run_days: null } };
 const REMOVAL =
@@ -33,7 +32,7 @@ const REMOVAL =
 /** `/v2/retention` and `/v2/projects/{project_id}/retention`: how long runs are kept. */
 export function createRetentionOperations({ db, config }: ApiDeps): Operation[] {
   const installation = config.MILLRACE_RUN_RETENTION_DAYS ?? null;
-  const toResponse = (body: Retention) => ({ status: 200, body, headers: { ETag: contentTag(body) } });
+  const toResponse = (body: Retention) => tagged(body, contentTag(body));
   const change = async (
     of: RetentionOf,
     { run_days }: z.output<typeof changeBody>,

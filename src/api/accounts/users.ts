@@ -19,7 +19,7 @@ import {
 import type { User } from "../../stores/accounts/users.ts";
 import { changeLocked } from "../../services/change.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
-import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
+import { ETAG, asCreated, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -35,13 +35,12 @@ const changeBody = z
   .meta({ id: "UserChange" });
 
 const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
-const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/users`: who can sign in at `/token`. For admins. */
 export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: ApiServices): Operation[] {
-  const toResponse = (status: number, user: User, headers: Record<string, string> = {}) => {
+  const toResponse = (user: User) => {
     const body = presentUser(user);
-    return { status, body, headers: { ETag: contentTag(body), ...headers } };
+    return tagged(body, contentTag(body));
   };
 
   async function newHash({ org_id }: Principal, userId: string, password: string): Promise<string> {
@@ -87,7 +86,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
             await audit(connection, { target, after: presentUser(created), secrets: ["password"] });
             return created;
           });
-          return toResponse(201, row, { Location: `/v2/users/${row.user_id}` });
+          return asCreated(toResponse(row), `/v2/users/${row.user_id}`);
         } catch (error) {
           if (isUniqueViolation(error, USERS_EMAIL_KEY))
             throw new Problem("name_taken", "The organisation has a user with this address already.");
@@ -129,7 +128,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       async handler({ params: { user_id }, principal }) {
         const user = await db.org(principal.org_id, (connection) => findUser(connection, user_id));
         if (!user) throw notFound("user");
-        return toResponse(200, user);
+        return toResponse(user);
       },
     }),
     defineOperation({
@@ -174,7 +173,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
         });
         if (!user) throw notFound("user");
         for (const id of [user.user_id, ...keys]) credentials.forget(id);
-        return toResponse(200, user);
+        return toResponse(user);
       },
     }),
     defineOperation({

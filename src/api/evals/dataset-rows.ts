@@ -15,7 +15,7 @@ import { exportRows } from "../../services/evals/export-rows.ts";
 import { listRows } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -27,7 +27,6 @@ const MAX_ROWS = 1000;
 const TAG = "Evaluation datasets";
 const ROWS = `${DATASET}/rows` as const;
 const ROW = `${ROWS}/{row_id}` as const;
-const ETAG = { ETag: "For If-Match." };
 
 const params = datasetParams.extend({ row_id: pathId("row") });
 /** The values are the dataset's, whose versions keep them. */
@@ -76,11 +75,7 @@ const addedSchema = z
 /** `/v2/evals/datasets/{dataset_id}/rows`: the rows of a dataset, in any of its versions. */
 export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
-  const toResponse = (row: DatasetRowRow) => ({
-    status: 200,
-    body: presentRow(row),
-    headers: { ETag: revisionTag(row.from_version) },
-  });
+  const toResponse = (row: DatasetRowRow) => tagged(presentRow(row), revisionTag(row.from_version));
   const searchOf = (query: z.output<typeof searchQuery>, external_id?: string) => ({
     version: query.version ?? null,
     split: query.split ?? null,

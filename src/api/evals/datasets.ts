@@ -11,7 +11,7 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { listDatasets } from "../../stores/evals/datasets.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -24,7 +24,6 @@ export const DATASET = `${DATASETS}/{dataset_id}` as const;
 export const datasetParams = z.object({ dataset_id: pathId("dataset") });
 
 const TAG = "Evaluation datasets";
-const ETAG = { ETag: "For If-Match." };
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
 const object = z.record(z.string(), z.json());
@@ -73,11 +72,7 @@ const auditOf = auditAs("dataset", presentDataset);
 /** `/v2/evals/datasets`: rows of inputs and expected outputs, in versions. */
 export function createDatasetOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
-  const toResponse = (dataset: DatasetRow) => ({
-    status: 200,
-    body: presentDataset(dataset),
-    headers: { ETag: revisionTag(dataset.revision) },
-  });
+  const toResponse = (dataset: DatasetRow) => tagged(presentDataset(dataset), revisionTag(dataset.revision));
 
   return [
     defineOperation({
@@ -148,8 +143,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           { ...body, input_schema, metadata, dataset_id, org_id },
           auditOf(audit, dataset_id),
         );
-        const { body: view, headers } = toResponse(dataset);
-        return { status: 201, body: view, headers: { ...headers, Location: `${DATASETS}/${dataset_id}` } };
+        return asCreated(toResponse(dataset), `${DATASETS}/${dataset_id}`);
       },
     }),
     defineOperation({

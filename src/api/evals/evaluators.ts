@@ -14,7 +14,7 @@ import {
 import { listEvaluators } from "../../stores/evals/evaluators.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -24,7 +24,6 @@ import { evaluatorSchema, presentEvaluator } from "./evaluator-presenter.ts";
 const TAG = "Evaluators";
 const EVALUATORS = "/v2/evals/evaluators";
 const EVALUATOR = `${EVALUATORS}/{evaluator_id}` as const;
-const ETAG = { ETag: "For If-Match." };
 const params = z.object({ evaluator_id: pathId("evaluator") });
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
@@ -84,11 +83,8 @@ const auditOf = (audit: Audit, id: string, principal: Principal): RowAudit<Evalu
 /** `/v2/evals/evaluators` and their templates: what says how good a run is. */
 export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
-  const toResponse = (row: EvaluatorRow, reader: Principal) => ({
-    status: 200,
-    body: presentEvaluator(row, reader),
-    headers: { ETag: revisionTag(row.version) },
-  });
+  const toResponse = (row: EvaluatorRow, reader: Principal) =>
+    tagged(presentEvaluator(row, reader), revisionTag(row.version));
 
   return [
     defineOperation({
@@ -166,12 +162,8 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           stated(input),
           auditOf(audit, evaluator_id, principal),
         );
-        const { body, headers } = toResponse(row, principal);
-        return {
-          status: 201,
-          body: secret === null ? body : { ...body, secret },
-          headers: { ...headers, Location: `${EVALUATORS}/${evaluator_id}` },
-        };
+        const answer = asCreated(toResponse(row, principal), `${EVALUATORS}/${evaluator_id}`);
+        return secret === null ? answer : { ...answer, body: { ...answer.body, secret } };
       },
     }),
     defineOperation({

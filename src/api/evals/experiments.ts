@@ -10,7 +10,7 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { listExperiments } from "../../stores/evals/experiments.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -21,7 +21,6 @@ const TAG = "Experiments";
 const EXPERIMENTS = "/v2/evals/experiments";
 export const EXPERIMENT = `${EXPERIMENTS}/{experiment_id}` as const;
 export const experimentParams = z.object({ experiment_id: pathId("experiment") });
-const ETAG = { ETag: "For If-Match." };
 
 const id = z.uuid().toLowerCase();
 const members = {
@@ -69,11 +68,7 @@ const auditOf = auditAs("experiment", presentExperiment);
 /** `/v2/evals/experiments`: a flow on every row of a dataset, scored. */
 export function createExperimentOperations(deps: ApiDeps): Operation[] {
   const { db, reads } = deps;
-  const toResponse = (row: ExperimentRow) => ({
-    status: 200,
-    body: presentExperiment(row),
-    headers: { ETag: revisionTag(row.revision) },
-  });
+  const toResponse = (row: ExperimentRow) => tagged(presentExperiment(row), revisionTag(row.revision));
 
   return [
     defineOperation({
@@ -158,8 +153,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
           { ...request, max_cost_usd: budget?.max_cost_usd ?? null },
           auditOf(audit, experimentId),
         );
-        const { body, headers } = toResponse(row);
-        return { status: 201, body, headers: { ...headers, Location: `${EXPERIMENTS}/${experimentId}` } };
+        return asCreated(toResponse(row), `${EXPERIMENTS}/${experimentId}`);
       },
     }),
     defineOperation({

@@ -3,23 +3,18 @@ import { alertSettingsSchema } from "../../domain/evals/alert.ts";
 import { changeAlert, requireMonitor } from "../../services/evals/monitors.ts";
 import type { MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { alertSchema, presentAlert } from "./monitor-presenter.ts";
 import { MONITOR, monitorParams } from "./monitors.ts";
 
 const TAG = "Monitors";
-const ETAG = { ETag: "For If-Match." };
 const changeBody = z.strictObject(alertSettingsSchema.shape).partial().meta({ id: "MonitorAlertChange" });
 
 /** `/v2/evals/monitors/{monitor_id}/alert`: when to report that the scores of production have changed. */
 export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
-  const toResponse = (row: MonitorDetail) => ({
-    status: 200,
-    body: presentAlert(row),
-    headers: { ETag: revisionTag(row.revision) },
-  });
+  const toResponse = (row: MonitorDetail) => tagged(presentAlert(row), revisionTag(row.revision));
   return [
     defineOperation({
       id: "getMonitorAlert",

@@ -11,7 +11,7 @@ import { auditAs } from "../../services/audit/audit.ts";
 import { countMonitors, listMonitors } from "../../stores/evals/monitors.ts";
 import type { MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -23,7 +23,6 @@ const TAG = "Monitors";
 const MONITORS = "/v2/evals/monitors";
 export const MONITOR = `${MONITORS}/{monitor_id}` as const;
 export const monitorParams = z.object({ monitor_id: pathId("monitor") });
-const ETAG = { ETag: "For If-Match." };
 const NO_ID = "00000000-0000-0000-0000-000000000000";
 
 const id = z.uuid().toLowerCase();
@@ -79,11 +78,7 @@ const auditOf = auditAs("monitor", presentMonitorSettings);
 /** `/v2/evals/monitors`: runs of production, scored as they end. */
 export function createMonitorOperations(deps: ApiDeps): Operation[] {
   const { db, reads, config } = deps;
-  const toResponse = (row: MonitorDetail) => ({
-    status: 200,
-    body: presentMonitor(row),
-    headers: { ETag: revisionTag(row.revision) },
-  });
+  const toResponse = (row: MonitorDetail) => tagged(presentMonitor(row), revisionTag(row.revision));
 
   return [
     defineOperation({
@@ -158,10 +153,8 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       },
       async handler({ body: request, principal: { org_id }, newId, audit }) {
         const monitorId = newId();
-        const { body, headers } = toResponse(
-          await createMonitor(deps, org_id, monitorId, request, auditOf(audit, monitorId)),
-        );
-        return { status: 201, body, headers: { ...headers, Location: `${MONITORS}/${monitorId}` } };
+        const monitor = await createMonitor(deps, org_id, monitorId, request, auditOf(audit, monitorId));
+        return asCreated(toResponse(monitor), `${MONITORS}/${monitorId}`);
       },
     }),
     defineOperation({

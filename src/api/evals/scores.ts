@@ -11,7 +11,7 @@ import { hasNodeRun, requireRun } from "../../services/runs/require-run.ts";
 import { SCORE_SOURCES, listScores } from "../../stores/evals/scores.ts";
 import type { ScoreRow } from "../../stores/evals/scores.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -88,16 +88,11 @@ const searchQuery = listQuery.extend({
   created_after: timeText.optional(),
   created_before: timeText.optional(),
 });
-const ETAG = { ETag: "For If-Match." };
 const auditOf = auditAs("score", presentScore);
 
 /** `/v2/evals/runs/{run_id}/scores` and `/v2/evals/scores`: what programs, people and evaluators say of a run. */
 export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
-  const toResponse = (row: ScoreRow) => ({
-    status: 200,
-    body: presentScore(row),
-    headers: { ETag: revisionTag(row.revision) },
-  });
+  const toResponse = (row: ScoreRow) => tagged(presentScore(row), revisionTag(row.revision));
   return [
     defineOperation({
       id: "createRunScore",

@@ -2,6 +2,9 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { Problem } from "../../domain/errors.ts";
 
+/** Declared by operations that answer a resource with its tag. */
+export const ETAG = { ETag: "For If-Match." };
+
 /** Declared by operations that update a resource. */
 export const ifMatchHeaders = z.object({
   "if-match": z
@@ -20,6 +23,17 @@ export function revisionTag(revision: number): string {
 export function contentTag(content: unknown): string {
   return `"${createHash("sha256").update(JSON.stringify(content)).digest("base64url").slice(0, 22)}"`;
 }
+
+/** An answer that is a resource with its tag. */
+export const tagged = <Body>(body: Body, tag: string) => ({ status: 200, body, headers: { ETag: tag } });
+
+/** The same for a resource that the request has made. */
+export const asCreated = <Body>({ body, headers }: Tagged<Body>, location: string) => ({
+  status: 201,
+  body,
+  headers: { ...headers, Location: location },
+});
+type Tagged<Body> = ReturnType<typeof tagged<Body>>;
 
 /**
  * The tag of a resource, recovered from what a compressing proxy made of it: nginx marks it as weak, Apache adds a

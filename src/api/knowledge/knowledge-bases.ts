@@ -17,7 +17,7 @@ import { deleteKnowledgeBase } from "../../services/knowledge/remove.ts";
 import { listKnowledgeBases } from "../../stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -107,7 +107,6 @@ const changeBody = z
   .meta({ id: "KnowledgeBaseChange" });
 
 const TAG = "Knowledge bases";
-const ETAG = { ETag: "For If-Match." };
 const LINKS = Object.fromEntries(
   [
     ["get", "getKnowledgeBase"],
@@ -136,11 +135,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
   const toResponse = async (base: KnowledgeBaseRow) => {
     const { sync: schedule, ...shown } = presentKnowledgeBase(base);
     const outlook = await syncOutlook(deps, base);
-    return {
-      status: 200,
-      body: { ...shown, sync: { ...schedule, ...outlook } },
-      headers: { ETag: revisionTag(base.revision) },
-    };
+    return tagged({ ...shown, sync: { ...schedule, ...outlook } }, revisionTag(base.revision));
   };
 
   return [
@@ -200,8 +195,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           auditOf(audit, knowledge_base_id),
         );
         if (schedule_cron !== null) await follow(org_id, knowledge_base_id);
-        const { body, headers } = await toResponse(base);
-        return { status: 201, body, headers: { ...headers, Location: `/v2/knowledge-bases/${knowledge_base_id}` } };
+        return asCreated(await toResponse(base), `/v2/knowledge-bases/${knowledge_base_id}`);
       },
     }),
     defineOperation({

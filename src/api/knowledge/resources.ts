@@ -16,7 +16,7 @@ import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts
 import { findResource, listResources } from "../../stores/knowledge/resources.ts";
 import type { NewResource, ResourceRow } from "../../stores/knowledge/resources.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
-import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
+import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { JsonAnswer, Operation, RequestContext } from "../http/operation.ts";
@@ -29,8 +29,6 @@ import { presentResource, resourceSchema } from "./resource-presenter.ts";
 
 const TAG = "Knowledge bases";
 const PATH = "/v2/knowledge-bases/{knowledge_base_id}/resources";
-
-const ETAG = { ETag: "For If-Match." };
 
 const baseParams = z.object({ knowledge_base_id: pathId("knowledge base") });
 
@@ -254,12 +252,11 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       success: { 200: { description: "The resource.", schema: resourceSchema, headers: ETAG } },
       async handler({ params: path, query: { expand }, principal: { org_id } }) {
         const resource = await requireResource(org_id, path);
-        const view = presentResource(resource);
-        const headers = { ETag: tagOf(resource) };
-        if (expand === undefined) return { status: 200, body: view, headers };
+        const answer = tagged(presentResource(resource), tagOf(resource));
+        if (expand === undefined) return answer;
         const key = resource.text_blob_key;
         const text = key === null ? null : (await loadExtractedText(blobs, key)).text;
-        return { status: 200, body: { ...view, text }, headers };
+        return { ...answer, body: { ...answer.body, text } };
       },
     }),
     defineOperation({
@@ -288,7 +285,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
           (found) => requireMatch(headers["if-match"], tagOf(found)),
           { audit, target: { type: "resource", id: resource_id }, view: presentResource },
         );
-        return { status: 200, body: presentResource(resource), headers: { ETag: tagOf(resource) } };
+        return tagged(presentResource(resource), tagOf(resource));
       },
     }),
     defineOperation({

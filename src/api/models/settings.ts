@@ -3,7 +3,7 @@ import { changeSettings } from "../../services/models/settings.ts";
 import { getSettings } from "../../stores/models/settings.ts";
 import type { OrganisationSettings } from "../../stores/models/settings.ts";
 import type { ApiDeps } from "../deps.ts";
-import { contentTag, ifMatchHeaders, requireMatch } from "../http/etag.ts";
+import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 
@@ -29,13 +29,11 @@ const changeBody = z
   })
   .meta({ id: "SettingsChange" });
 
-const ETAG = { ETag: "For If-Match." };
-
 /** `/v2/settings`: what the organisation's model nodes use where they name nothing themselves. */
 export function createSettingsOperations({ db }: ApiDeps): Operation[] {
   const toResponse = ({ default_connection_id, default_model }: OrganisationSettings) => {
     const body = { default_connection_id, default_model };
-    return { status: 200, body, headers: { ETag: contentTag(body) } };
+    return tagged(body, contentTag(body));
   };
   return [
     defineOperation({

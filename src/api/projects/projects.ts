@@ -8,11 +8,12 @@ import {
   lockProject,
   updateProject,
 } from "../../stores/projects/projects.ts";
+import type { Project } from "../../stores/projects/projects.ts";
 import { changeLocked } from "../../services/change.ts";
 import { deleteProject } from "../../services/projects/delete-project.ts";
 import { deployFlow, flowLimits, requireValidFlow } from "../../services/projects/deploy-flow.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -41,13 +42,13 @@ const LINKS = {
   get: { operationId: "getProject", parameters: { project_id: "$response.body#/project_id" } },
   versions: { operationId: "createFlowVersion", parameters: { project_id: "$response.body#/project_id" } },
 };
-const ETAG = { ETag: "For If-Match." };
 
 /** `/v2/projects`. */
 export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
   const { db, reads, config, runs: starter, feed, observer, logger, evaluation } = deps;
   const control = { db, starter, feed, observer, logger };
   const limits = flowLimits(config);
+  const toResponse = (project: Project) => tagged(presentProject(project), revisionTag(project.revision));
   return [
     defineOperation({
       id: "createProject",
@@ -99,8 +100,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
           return found;
         });
         if (!project) throw notFound("project");
-        const headers = { Location: `/v2/projects/${project_id}`, ETag: revisionTag(project.revision) };
-        return { status: 201, body: presentProject(project), headers };
+        return asCreated(toResponse(project), `/v2/projects/${project_id}`);
       },
     }),
     defineOperation({
@@ -140,7 +140,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       async handler({ params: { project_id }, principal }) {
         const project = await db.org(principal.org_id, (connection) => findProject(connection, project_id));
         if (!project) throw notFound("project");
-        return { status: 200, body: presentProject(project), headers: { ETag: revisionTag(project.revision) } };
+        return toResponse(project);
       },
     }),
     defineOperation({
@@ -176,7 +176,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
         });
         if (!project) throw notFound("project");
         flows.invalidate(principal.org_id, project_id);
-        return { status: 200, body: presentProject(project), headers: { ETag: revisionTag(project.revision) } };
+        return toResponse(project);
       },
     }),
     defineOperation({

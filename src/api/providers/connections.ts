@@ -11,7 +11,7 @@ import {
 import { listConnections } from "../../stores/providers/connections.ts";
 import type { ConnectionRow } from "../../stores/providers/connections.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -48,7 +48,6 @@ const changeBody = z
 
 const TAG = "Connections";
 const ADMINS = { tag: TAG, auth: "secret", role: "admin" } as const;
-const ETAG = { ETag: "For If-Match." };
 const LINKS = Object.fromEntries(
   [
     ["get", "getConnection"],
@@ -61,11 +60,8 @@ const LINKS = Object.fromEntries(
 
 /** `/v2/connections`: credentials of other services, which nobody can read again. */
 export function createConnectionOperations({ db, reads, secrets, providerJobs, logger }: ApiDeps): Operation[] {
-  const toResponse = (connection: ConnectionRow) => ({
-    status: 200,
-    body: presentConnection(connection),
-    headers: { ETag: revisionTag(connection.revision) },
-  });
+  const toResponse = (connection: ConnectionRow) =>
+    tagged(presentConnection(connection), revisionTag(connection.revision));
 
   /**
    * The connection after a check. If the check failed to start, the connection stays unverified and can be checked
@@ -135,8 +131,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
             audited: { audit, view: presentConnection },
           },
         );
-        const { body: view, headers } = toResponse(await checked(created));
-        return { status: 201, body: view, headers: { ...headers, Location: `/v2/connections/${connection_id}` } };
+        return asCreated(toResponse(await checked(created)), `/v2/connections/${connection_id}`);
       },
     }),
     defineOperation({

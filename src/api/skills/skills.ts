@@ -4,7 +4,7 @@ import { changeDefaultVersion, createSkill, deleteSkill, requireSkill } from "..
 import { listSkills } from "../../stores/skills/skills.ts";
 import type { SkillRow } from "../../stores/skills/skills.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -14,7 +14,6 @@ import { presentSkill, skillSchema, skillWithUsersSchema } from "./skill-present
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
 
 const TAG = "Skills";
-const ETAG = { ETag: "For If-Match." };
 const params = z.object({ skill_id: pathId("skill") });
 
 const changeBody = z.strictObject({ default_version: z.int().min(1).optional() }).meta({ id: "SkillChange" });
@@ -36,11 +35,7 @@ const auditOf = auditAs("skill", presentSkill);
 /** `/v2/skills`: instructions with files, for models. */
 export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {
   const { db, reads } = deps;
-  const toResponse = (skill: SkillRow, status = 200, headers: Record<string, string> = {}) => ({
-    status,
-    body: presentSkill(skill),
-    headers: { ETag: revisionTag(skill.revision), ...headers },
-  });
+  const toResponse = (skill: SkillRow) => tagged(presentSkill(skill), revisionTag(skill.revision));
 
   return [
     defineOperation({
@@ -75,8 +70,8 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
           bundle,
           auditOf(audit, skill_id),
         );
-        const replayed: Record<string, string> = created ? {} : { "Idempotent-Replayed": "true" };
-        return toResponse(row, 201, { Location: `/v2/skills/${row.skill_id}`, ...replayed });
+        const answer = asCreated(toResponse(row), `/v2/skills/${row.skill_id}`);
+        return created ? answer : { ...answer, headers: { ...answer.headers, "Idempotent-Replayed": "true" } };
       },
     }),
     defineOperation({

@@ -20,7 +20,7 @@ import { listTriggers } from "../../stores/triggers/triggers.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { baseUrl } from "../http/base-url.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { toValidationIssues } from "../http/issues.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -37,7 +37,6 @@ import {
 import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 
 const TAG = "Triggers";
-const ETAG = { ETag: "For If-Match." };
 const MAX_INPUTS = 50;
 const params = z.object({ id: pathId("trigger") });
 
@@ -78,11 +77,8 @@ const PROJECT = "0197f0a0-0000-7000-8000-000000000000";
 /** `/v2/triggers`: what starts runs automatically. */
 export function createTriggerOperations(deps: ApiDeps, services: ApiServices): Operation[] {
   const { config: settings, db, reads } = deps;
-  const toResponse = async (trigger: TriggerDetail, reader: Principal) => ({
-    status: 200,
-    body: { ...presentTrigger(trigger, reader), ...(await outlookOf(deps, trigger)) },
-    headers: { ETag: revisionTag(trigger.revision) },
-  });
+  const toResponse = async (trigger: TriggerDetail, reader: Principal) =>
+    tagged({ ...presentTrigger(trigger, reader), ...(await outlookOf(deps, trigger)) }, revisionTag(trigger.revision));
   const starting = startingRuns(deps, services);
 
   return [

@@ -24,7 +24,7 @@ import {
 import type { SubscriptionChange, WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
 import { openSecret, sealHeaders, sealSecret } from "../../services/webhooks/subscription-secrets.ts";
 import type { ApiDeps } from "../deps.ts";
-import { ifMatchHeaders, requireMatch, revisionTag } from "../http/etag.ts";
+import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -44,7 +44,6 @@ export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTIO
 
 const TAG = "Webhooks";
 const ADMINS = { tag: TAG, auth: "secret", role: "admin" } as const;
-const ETAG = { ETag: "For If-Match." };
 const LINKS = Object.fromEntries(
   [
     ["get", "getWebhookSubscription"],
@@ -93,11 +92,8 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
     if (issues.length > 0) throw new ValidationProblem(issues);
   }
 
-  const shown = (subscription: WebhookSubscription, reader: Principal) => ({
-    status: 200,
-    body: presentSubscription(subscription, reader),
-    headers: { ETag: revisionTag(subscription.revision) },
-  });
+  const shown = (subscription: WebhookSubscription, reader: Principal) =>
+    tagged(presentSubscription(subscription, reader), revisionTag(subscription.revision));
 
   return [
     defineOperation({
@@ -163,9 +159,8 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
         });
         // An earlier attempt of the same request made it, and it has been deleted since.
         if (!subscription) throw notFound(SUBSCRIPTION);
-        const { body: view, headers: tags } = shown(subscription, principal);
-        const location = `/v2/webhooks/subscriptions/${subscription_id}`;
-        return { status: 201, body: { ...view, secret }, headers: { ...tags, Location: location } };
+        const answer = asCreated(shown(subscription, principal), `/v2/webhooks/subscriptions/${subscription_id}`);
+        return { ...answer, body: { ...answer.body, secret } };
       },
     }),
     defineOperation({
