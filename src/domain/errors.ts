@@ -126,3 +126,9 @@ export function noSuchVersion(): Problem {
 export function notFound(what: string): Problem {
   return new Problem("not_found", `No such ${what}.`);
 }
+
+/** What was looked for. Throws `notFound` where it is not there. */
+export function required<Found>(found: Found | null | undefined, what: string): Found {
+  if (found === null || found === undefined) throw notFound(what);
+  return found;
+}

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { apiKeyName, defaultExpiry, hasExpired } from "../../domain/accounts/accounts.ts";
 import { completeLimits, keyLimits } from "../../domain/accounts/key-limits.ts";
-import { invalid, notFound } from "../../domain/errors.ts";
+import { invalid, required } from "../../domain/errors.ts";
 import { timeText } from "../../domain/timestamps.ts";
 import { generateApiKey } from "../../platform/secrets/crypto.ts";
 import { holdAdmin } from "../../services/accounts/hold-admin.ts";
@@ -128,8 +128,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       success: { 204: { description: "It is revoked." } },
       async handler({ params: { key_id }, principal, audit }) {
         await db.orgTransaction(principal.org_id, async (connection) => {
-          const revoked = await revokeApiKey(connection, key_id);
-          if (revoked === null) throw notFound("API key");
+          const revoked = required(await revokeApiKey(connection, key_id), "API key");
           await audit(connection, { target: { type: "key", id: key_id }, before: presentApiKey(revoked) });
         });
         credentials.forget(key_id.toLowerCase());

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { emailAddress, userPassword } from "../../domain/accounts/accounts.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { Problem, notFound } from "../../domain/errors.ts";
+import { Problem, notFound, required } from "../../domain/errors.ts";
 import { isUniqueViolation } from "../../stores/db.ts";
 import type { Db } from "../../stores/db.ts";
 import { revokeKeysOfUser } from "../../stores/accounts/api-keys.ts";
@@ -44,8 +44,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
   };
 
   async function newHash({ org_id }: Principal, userId: string, password: string): Promise<string> {
-    const user = await db.org(org_id, (connection) => findUser(connection, userId));
-    if (!user) throw notFound("user");
+    const user = required(await db.org(org_id, (connection) => findUser(connection, userId)), "user");
     return signIn.hash(user.email, password, org_id);
   }
 
@@ -126,8 +125,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       params,
       success: { 200: { description: "The user.", schema: userSchema, headers: ETAG } },
       async handler({ params: { user_id }, principal }) {
-        const user = await db.org(principal.org_id, (connection) => findUser(connection, user_id));
-        if (!user) throw notFound("user");
+        const user = required(await db.org(principal.org_id, (connection) => findUser(connection, user_id)), "user");
         return toResponse(user);
       },
     }),

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import { notFound, tooLarge } from "../../domain/errors.ts";
+import { notFound, required, tooLarge } from "../../domain/errors.ts";
 import {
   FILE_TYPES,
   IMPORT_MODES,
@@ -93,8 +93,7 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
     const inserted = await db.org(org_id, (connection) => insertImport(connection, row));
     // The same request again: the first one's file is read.
     if (!inserted && "blob_key" in row.source) await discard(row.source.blob_key);
-    const found = await db.org(org_id, (connection) => findImport(connection, import_id));
-    if (found === null) throw notFound("import");
+    const found = required(await db.org(org_id, (connection) => findImport(connection, import_id)), "import");
     // The row is what counts: the sweeper makes up for a lost start.
     await evals
       .startImport({ org_id, import_id })

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { ValidationProblem, notFound } from "../../domain/errors.ts";
+import { ValidationProblem, notFound, required } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { RESOURCE_STATUSES } from "../../domain/knowledge/knowledge-base.ts";
 import { mediaType, readMetadata } from "../../domain/knowledge/metadata.ts";
@@ -56,16 +56,18 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
   const maxBytes = config.MILLRACE_UPLOAD_LIMIT_BYTES;
 
   async function requireBase(orgId: string, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
-    const base = await db.org(orgId, (connection) => findKnowledgeBase(connection, knowledgeBaseId));
-    if (base === null) throw notFound("knowledge base");
-    return base;
+    return required(
+      await db.org(orgId, (connection) => findKnowledgeBase(connection, knowledgeBaseId)),
+      "knowledge base",
+    );
   }
 
   async function requireResource(orgId: string, path: z.output<typeof params>): Promise<ResourceRow> {
     await requireBase(orgId, path.knowledge_base_id);
-    const row = await db.org(orgId, (connection) => findResource(connection, path.knowledge_base_id, path.resource_id));
-    if (row === null) throw notFound("resource");
-    return row;
+    return required(
+      await db.org(orgId, (connection) => findResource(connection, path.knowledge_base_id, path.resource_id)),
+      "resource",
+    );
   }
 
   const discard = async (key: string): Promise<void> => {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
-import { noSuchVersion, notFound } from "../../domain/errors.ts";
+import { noSuchVersion, notFound, required } from "../../domain/errors.ts";
 import { flowReferences } from "../../domain/flow/references.ts";
 import type { Db } from "../../stores/db.ts";
 import { findFlowVersion, findFlowVersionByContent, listFlowVersions } from "../../stores/projects/flow-versions.ts";
@@ -162,8 +162,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       success: { 200: { description: "The version, now published.", schema: flowVersionSchema } },
       async handler({ params: { project_id, version }, principal, audit }) {
         const published = await db.orgTransaction(principal.org_id, async (connection) => {
-          const project = await lockProject(connection, project_id);
-          if (!project) throw notFound("project");
+          const project = required(await lockProject(connection, project_id), "project");
           const found = await requireVersion(connection, project_id, version);
           await requireReferences(connection, flowReferences(found.definition));
           await publishVersion(connection, project_id, found.version);
@@ -184,8 +183,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
 
 /** The version of a project, -1: the published one. Throws the 404 of the project or of the version. */
 export async function requireVersion(db: Db, projectId: string, version: number): Promise<FlowVersion> {
-  const project = await findProject(db, projectId);
-  if (!project) throw notFound("project");
+  const project = required(await findProject(db, projectId), "project");
   const number = version === -1 ? project.published_version : version;
   const found = number === null ? null : await findFlowVersion(db, projectId, number);
   if (!found) throw noSuchVersion();

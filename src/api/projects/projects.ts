@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
-import { notFound } from "../../domain/errors.ts";
+import { notFound, required } from "../../domain/errors.ts";
 import {
   findProject,
   insertProject,
@@ -160,9 +160,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       async handler({ params: { project_id }, headers, body, principal, audit }) {
         const project = await changeLocked(db, principal.org_id, {
           async lock(connection) {
-            const found = await lockProject(connection, project_id);
-            if (!found) throw notFound("project");
-            return found;
+            return required(await lockProject(connection, project_id), "project");
           },
           requireMatch: ({ revision }) => requireMatch(headers["if-match"], revisionTag(revision)),
           audited: { audit, target: { type: "project", id: project_id }, view: presentProject },

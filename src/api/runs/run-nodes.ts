@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { notFound } from "../../domain/errors.ts";
+import { required } from "../../domain/errors.ts";
 import { NODE_VALUES } from "../../domain/runs/run.ts";
 import type { NodeValue } from "../../domain/runs/run.ts";
 import { readPage, valueOf } from "../../services/runs/value-pages.ts";
@@ -79,8 +79,7 @@ export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
       async handler({ params: { run_id }, query: { path }, principal: { org_id } }) {
         await requireRun(db, org_id, run_id);
         const body = await db.org(org_id, async (client) => {
-          const row = await getNodeRun(client, run_id, path);
-          if (!row) throw notFound("node");
+          const row = required(await getNodeRun(client, run_id, path), "node");
           const nodes = await viewNodeRows(client, run_id, [row]);
           const model_calls = await listModelCalls(client, run_id, path);
           const citations = await citationsAt(client, run_id, path);
@@ -126,8 +125,7 @@ export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
       },
       async handler({ params: { run_id }, query: { path, member, offset, limit }, principal: { org_id } }) {
         await requireRun(db, org_id, run_id);
-        const row = await db.org(org_id, (client) => getNodeRun(client, run_id, path));
-        if (!row) throw notFound("node");
+        const row = required(await db.org(org_id, (client) => getNodeRun(client, run_id, path)), "node");
         const value = valueOf(row, member);
         return { status: 200, body: await readPage(blobs, value, { offset, limit }) };
       },

@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { z } from "zod";
-import { invalid, notFound } from "../../domain/errors.ts";
+import { invalid, notFound, required } from "../../domain/errors.ts";
 import { EVENT_TYPES, TEST_EVENT_TYPE } from "../../domain/webhooks/events.ts";
 import { timestampOrAge, timeOrAgeText, timeText } from "../../domain/timestamps.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
@@ -231,9 +231,7 @@ so that a receiver knows what it has had already. What is under way is left alon
 }
 
 async function requireDelivery(db: Db, subscriptionId: string, deliveryId: string): Promise<WebhookDelivery> {
-  const delivery = await findDelivery(db, subscriptionId, deliveryId);
-  if (!delivery) throw notFound(DELIVERY);
-  return delivery;
+  return required(await findDelivery(db, subscriptionId, deliveryId), DELIVERY);
 }
 
 /** The range of a replay. Throws 422 for one that is empty, or that begins before the oldest event that is kept. */

@@ -2,7 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { z } from "zod";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { distinct } from "../../domain/distinct.ts";
-import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, notFound, required } from "../../domain/errors.ts";
 import { MAX_SUBSCRIPTIONS } from "../../domain/webhooks/webhook.ts";
 import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
 import type { Db } from "../../stores/db.ts";
@@ -57,16 +57,12 @@ const LINKS = Object.fromEntries(
 
 /** Throws 404 when there is none. */
 export async function requireSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
-  const subscription = await findSubscription(db, subscriptionId);
-  if (!subscription) throw notFound(SUBSCRIPTION);
-  return subscription;
+  return required(await findSubscription(db, subscriptionId), SUBSCRIPTION);
 }
 
 /** The same, unchanged until the transaction ends. */
 async function requireLocked(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
-  const subscription = await lockSubscription(db, subscriptionId);
-  if (!subscription) throw notFound(SUBSCRIPTION);
-  return subscription;
+  return required(await lockSubscription(db, subscriptionId), SUBSCRIPTION);
 }
 
 /** The same. Throws 409 when it is disabled. */

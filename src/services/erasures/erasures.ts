@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { notFound } from "../../domain/errors.ts";
+import { required } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 import { findErasure, findOpenErasure, insertErasure } from "../../stores/erasures/erasures.ts";
 import type { ErasureRow, NewErasure } from "../../stores/erasures/erasures.ts";
@@ -37,7 +37,5 @@ export async function createErasure(
 
 /** One erasure. Throws 404. */
 export async function requireErasure(db: Database, orgId: string, erasureId: string): Promise<ErasureRow> {
-  const erasure = await db.org(orgId, (connection) => findErasure(connection, erasureId));
-  if (erasure === null) throw notFound("erasure");
-  return erasure;
+  return required(await db.org(orgId, (connection) => findErasure(connection, erasureId)), "erasure");
 }

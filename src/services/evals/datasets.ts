@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import { tooLong } from "../../domain/evals/dataset.ts";
 import type { NewRow, RowContent, RowStatus } from "../../domain/evals/dataset.ts";
@@ -36,9 +36,7 @@ const INPUT_SCHEMA = ["body", "input_schema"] as const;
 
 /** Throws 404 where there is none. */
 export async function requireDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow> {
-  const dataset = await findDataset(db, datasetId, lock);
-  if (dataset === null) throw notFound(DATASET);
-  return dataset;
+  return required(await findDataset(db, datasetId, lock), DATASET);
 }
 
 /** Throws 404 for a version that a dataset does not have yet. */
@@ -198,9 +196,7 @@ export async function requireRow(
   rowId: string,
   version: number | null,
 ): Promise<DatasetRowRow> {
-  const row = await findRow(db, datasetId, rowId, version);
-  if (row === null) throw notFound("row");
-  return row;
+  return required(await findRow(db, datasetId, rowId, version), "row");
 }
 
 /** The changeable members of a row; absent ones stay. */

@@ -1,4 +1,4 @@
-import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import { checkDefinition, partsOf } from "../../domain/evals/evaluator.ts";
 import type { EvaluatorDefinition } from "../../domain/evals/evaluator.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
@@ -31,9 +31,7 @@ export interface EvaluatorDeps {
 
 /** Throws 404 where there is none. */
 export async function requireEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow> {
-  const row = await findEvaluator(db, evaluatorId, lock);
-  if (row === null) throw notFound("evaluator");
-  return row;
+  return required(await findEvaluator(db, evaluatorId, lock), "evaluator");
 }
 
 /**

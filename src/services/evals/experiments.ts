@@ -1,4 +1,4 @@
-import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, invalid, required } from "../../domain/errors.ts";
 import { checkGates, isActive, verdictOf } from "../../domain/evals/experiment.ts";
 import type { Gate, GateResult } from "../../domain/evals/experiment.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
@@ -52,9 +52,7 @@ export interface ExperimentRequest {
 
 /** Throws 404 where there is none. */
 export async function requireExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow> {
-  const row = await findExperiment(db, experimentId, lock);
-  if (row === null) throw notFound("experiment");
-  return row;
+  return required(await findExperiment(db, experimentId, lock), "experiment");
 }
 
 /** Pins the present versions. Throws 404 for what does not exist, and 422 for what does not fit together. */
@@ -69,8 +67,7 @@ async function planOf(
   const plan = await plans.find({ org_id: orgId, project_id: request.project_id, flow_version });
   if (plan === null) throw invalid(["body", "flow_version"], "The flow has no such version");
   return await db.org(orgId, async (connection) => {
-    const dataset = await findDataset(connection, request.dataset_id);
-    if (dataset === null) throw notFound("dataset");
+    const dataset = required(await findDataset(connection, request.dataset_id), "dataset");
     const dataset_version = request.dataset_version ?? dataset.version;
     if (dataset_version > dataset.version)
       throw invalid(["body", "dataset_version"], "The dataset has no such version yet");

@@ -1,4 +1,4 @@
-import { notFound } from "../../domain/errors.ts";
+import { required } from "../../domain/errors.ts";
 import { numberOf } from "../../domain/evals/evaluator.ts";
 import { recordCreated } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
@@ -19,9 +19,7 @@ export interface GivenScore extends Pick<
 
 /** Throws 404 where there is none. */
 export async function requireScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow> {
-  const row = await findScore(db, scoreId, lock);
-  if (row === null) throw notFound("score");
-  return row;
+  return required(await findScore(db, scoreId, lock), "score");
 }
 
 /** Stores a score of an existing run; a retry with the same `score_id` adds nothing. */

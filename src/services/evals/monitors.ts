@@ -1,7 +1,7 @@
 import type { Config } from "../../config.ts";
 import { NO_ALERT, UNKNOWN_ALERT } from "../../domain/evals/alert.ts";
 import type { AlertSettings } from "../../domain/evals/alert.ts";
-import { Problem, ValidationProblem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -64,9 +64,7 @@ const DEFAULT_PER_HOUR = 100;
 
 /** Throws 404 where there is none. */
 export async function requireMonitor(db: Db, monitorId: string): Promise<MonitorDetail> {
-  const row = await findMonitor(db, monitorId);
-  if (row === null) throw notFound("monitor");
-  return row;
+  return required(await findMonitor(db, monitorId), "monitor");
 }
 
 /** Locks a monitor; throws 404 where there is none. */

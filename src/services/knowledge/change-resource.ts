@@ -1,4 +1,4 @@
-import { notFound, ValidationProblem } from "../../domain/errors.ts";
+import { ValidationProblem, notFound, required } from "../../domain/errors.ts";
 import { readMetadata } from "../../domain/knowledge/metadata.ts";
 import type { Database } from "../../stores/db.ts";
 import { lockResource, updateMetadata } from "../../stores/knowledge/resource-ingest.ts";
@@ -32,8 +32,7 @@ export async function changeResource(
 ): Promise<ResourceRow> {
   return await changeLocked(database, orgId, {
     async lock(db) {
-      const schema = await holdMetadataSchema(db, knowledgeBaseId);
-      if (schema === null) throw notFound("knowledge base");
+      const schema = required(await holdMetadataSchema(db, knowledgeBaseId), "knowledge base");
       const isThere = await lockResource(db, knowledgeBaseId, resourceId);
       const found = isThere ? await findResource(db, knowledgeBaseId, resourceId) : null;
       if (found === null) throw notFound("resource");

@@ -1,4 +1,4 @@
-import { invalid, notFound } from "../../domain/errors.ts";
+import { invalid, notFound, required } from "../../domain/errors.ts";
 import { indexingParamsSchema } from "../../domain/knowledge/knowledge-base.ts";
 import type { IndexingParams, IndexingParamsInput } from "../../domain/knowledge/knowledge-base.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -26,9 +26,7 @@ const PARAMS = ["body", "indexing_params"] as const;
 
 /** Throws 404 where there is none. */
 export async function requireKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow> {
-  const base = await findKnowledgeBase(db, knowledgeBaseId);
-  if (base === null) throw notFound(KNOWLEDGE_BASE);
-  return base;
+  return required(await findKnowledgeBase(db, knowledgeBaseId), KNOWLEDGE_BASE);
 }
 
 /**

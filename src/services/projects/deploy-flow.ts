@@ -1,5 +1,5 @@
 import type { Config } from "../../config.ts";
-import { ValidationProblem, notFound } from "../../domain/errors.ts";
+import { ValidationProblem, required } from "../../domain/errors.ts";
 import { contentHash } from "../../domain/flow/definition/content-hash.ts";
 import type { FlowDefinition } from "../../domain/flow/definition/definition.ts";
 import { DEFAULT_FLOW_LIMITS, MAX_SUBFLOW_DEPTH } from "../../domain/flow/definition/limits.ts";
@@ -77,8 +77,7 @@ export async function deployFlow(
   deployment: Deployment,
 ): Promise<{ version: FlowVersionHead; created: boolean }> {
   const { orgId, projectId, flow, notes, publish, createdBy, visible } = deployment;
-  const project = await lockProject(db, projectId);
-  if (!project) throw notFound("project");
+  required(await lockProject(db, projectId), "project");
   const content_hash = contentHash(flow.definition);
   const problems = await problemsOfOthers(db, flow.definition, projectId, visible);
   if (problems.some(isError)) throw invalidFlow(problems);

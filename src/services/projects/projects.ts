@@ -1,4 +1,4 @@
-import { notFound } from "../../domain/errors.ts";
+import { required } from "../../domain/errors.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { missingFlowVersions } from "../../stores/projects/flow-versions.ts";
 import { existingProjects, findProject } from "../../stores/projects/projects.ts";
@@ -13,9 +13,7 @@ export function getProject(db: Database, orgId: string, projectId: string): Prom
 
 /** A project of the organisation. Throws the 404 of an unknown `what`. */
 export async function requireProject(db: Database, orgId: string, projectId: string, what: string): Promise<Project> {
-  const project = await getProject(db, orgId, projectId);
-  if (!project) throw notFound(what);
-  return project;
+  return required(await getProject(db, orgId, projectId), what);
 }
 
 /** What belongs to a project and has an id of its own. */

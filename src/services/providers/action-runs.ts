@@ -1,4 +1,4 @@
-import { invalid, notFound, ValidationProblem } from "../../domain/errors.ts";
+import { ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
 import { MAX_ACTION_SECONDS } from "../../domain/providers/action-run.ts";
 import { storeValue } from "../../platform/blobs/blobs.ts";
@@ -40,9 +40,7 @@ export interface ActionRunRequest {
 
 /** Throws 404 where there is none. */
 export async function requireActionRun(db: Db, actionRunId: string): Promise<ActionRunRow> {
-  const run = await findActionRun(db, actionRunId);
-  if (run === null) throw notFound("action run");
-  return run;
+  return required(await findActionRun(db, actionRunId), "action run");
 }
 
 /**

@@ -1,4 +1,4 @@
-import { notFound, invalid } from "../../domain/errors.ts";
+import { invalid, notFound, required } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
 import type { SecretBox } from "../../platform/secrets/seal.ts";
@@ -29,9 +29,7 @@ interface Deps {
 
 /** Throws 404 where there is none. */
 export async function requireConnection(db: Db, connectionId: string): Promise<ConnectionRow> {
-  const connection = await findConnection(db, connectionId);
-  if (connection === null) throw notFound(CONNECTION);
-  return connection;
+  return required(await findConnection(db, connectionId), CONNECTION);
 }
 
 export interface ConnectionToCreate {
@@ -83,9 +81,7 @@ export async function changeConnection(
   return await changeLocked(db, orgId, {
     audited,
     async lock(connection) {
-      const found = await lockConnection(connection, connectionId);
-      if (found === null) throw notFound(CONNECTION);
-      return found;
+      return required(await lockConnection(connection, connectionId), CONNECTION);
     },
     requireMatch: check,
     async write(connection, found) {
@@ -115,8 +111,7 @@ export async function deleteConnection(
 ): Promise<void> {
   await db.orgTransaction(orgId, async (connection) => {
     // Locked before the check of flows, so that no flow that uses it is published in between.
-    const found = await lockConnection(connection, connectionId);
-    if (found === null) throw notFound(CONNECTION);
+    const found = required(await lockConnection(connection, connectionId), CONNECTION);
     await refuseWhileUsed(connection, "connection", connectionId);
     await refuseWhileSource(connection, connectionId);
     await refuseWhileTriggering(connection, connectionId);

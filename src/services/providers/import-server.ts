@@ -1,5 +1,5 @@
 import type { AuditedRequest } from "../../domain/audit/audit.ts";
-import { invalid, notFound, Problem } from "../../domain/errors.ts";
+import { Problem, invalid, required } from "../../domain/errors.ts";
 import type { ConnectionScheme, Credential } from "../../domain/providers/connection.ts";
 import type { Imported } from "../../domain/providers/jobs.ts";
 import { mcpSchemes } from "../../domain/providers/mcp/tools.ts";
@@ -122,8 +122,7 @@ async function store(
 }
 
 async function requireOwn(db: Database, orgId: string, connectionId: string, providerId: string): Promise<void> {
-  const found = await db.org(orgId, (connection) => findConnection(connection, connectionId));
-  if (found === null) throw notFound("connection");
+  const found = required(await db.org(orgId, (connection) => findConnection(connection, connectionId)), "connection");
   if (found.provider_id !== providerId)
     throw invalid(["body", "connection_id"], `This connection is of provider ${found.provider_id}`);
 }

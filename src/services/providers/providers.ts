@@ -1,4 +1,4 @@
-import { notFound } from "../../domain/errors.ts";
+import { required } from "../../domain/errors.ts";
 import type { Action } from "../../domain/providers/action.ts";
 import { BUILTIN_PROVIDERS, findBuiltin } from "../../domain/providers/builtin/index.ts";
 import { asAction } from "../../domain/providers/imported.ts";
@@ -29,9 +29,7 @@ export async function findProvider(db: Db, providerId: string): Promise<Provider
 
 /** Throws 404 where there is none. */
 export async function requireProvider(db: Db, providerId: string): Promise<Provider> {
-  const provider = await findProvider(db, providerId);
-  if (provider === null) throw notFound("provider");
-  return provider;
+  return required(await findProvider(db, providerId), "provider");
 }
 
 /** All providers that the organisation can use, in no order. */
@@ -47,9 +45,7 @@ export async function findAction(db: Db, provider: Provider, actionId: string): 
 
 /** Throws 404 where there is none. */
 export async function requireAction(db: Db, provider: Provider, actionId: string): Promise<Action> {
-  const action = await findAction(db, provider, actionId);
-  if (action === null) throw notFound("action");
-  return action;
+  return required(await findAction(db, provider, actionId), "action");
 }
 
 /** The positions of missing actions. Imported actions that exist are kept until the transaction ends. */

@@ -1,4 +1,4 @@
-import { Problem, notFound } from "../../domain/errors.ts";
+import { Problem, required } from "../../domain/errors.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import { forceCancel } from "./force-cancel.ts";
 import { requestCancel } from "../../stores/runs/runs.ts";
@@ -23,8 +23,7 @@ export async function cancelRun(
 ): Promise<{ run: RunRow; already: boolean }> {
   const before = await requireRun(db, org_id, run_id);
   // The row decides: the sweeper repeats a lost signal.
-  const requested = await db.org(org_id, (client) => requestCancel(client, run_id, reason));
-  if (!requested) throw notFound("run");
+  const requested = required(await db.org(org_id, (client) => requestCancel(client, run_id, reason)), "run");
   if (requested.state === "CANCELLED") return { run: await requireRun(db, org_id, run_id), already: true };
   if (isTerminal(requested.state)) {
     throw new Problem("run_already_finished", `The run has ended already: it is ${requested.state}.`, {

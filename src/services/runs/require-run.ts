@@ -1,5 +1,5 @@
 import type { Principal } from "../../domain/accounts/principal.ts";
-import { notFound } from "../../domain/errors.ts";
+import { notFound, required } from "../../domain/errors.ts";
 import type { Database } from "../../stores/db.ts";
 import { getNodeRun } from "../../stores/runs/node-runs.ts";
 import { getRun } from "../../stores/runs/runs.ts";
@@ -8,9 +8,7 @@ import type { FlowCache } from "../projects/flow-cache.ts";
 
 /** A run of the organisation. Throws the 404 of one that does not exist. */
 export async function requireRun(db: Database, orgId: string, runId: string): Promise<RunRow> {
-  const row = await db.org(orgId, (connection) => getRun(connection, runId));
-  if (!row) throw notFound("run");
-  return row;
+  return required(await db.org(orgId, (connection) => getRun(connection, runId)), "run");
 }
 
 /** The same for a caller: for a public key, only runs of published versions exist. */

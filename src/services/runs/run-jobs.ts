@@ -1,4 +1,4 @@
-import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { RunJobAction, RunJobFilter } from "../../domain/runs/run-job.ts";
 import { MAX_JOB_RUNS, statesOf } from "../../domain/runs/run-job.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
@@ -82,9 +82,7 @@ export async function createRunJob(
 
 /** One of the organisation's jobs. Throws the 404 of one that does not exist. */
 export async function requireRunJob(db: Database, orgId: string, jobId: string): Promise<RunJobRow> {
-  const job = await db.org(orgId, (connection) => findRunJob(connection, jobId));
-  if (!job) throw notFound("job");
-  return job;
+  return required(await db.org(orgId, (connection) => findRunJob(connection, jobId)), "job");
 }
 
 /** Stops a job before its next runs. Throws the 409 of a job that has ended otherwise. */

@@ -1,5 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import { Problem, invalid, notFound } from "../../domain/errors.ts";
+import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
 import { MAX_SKILL_BYTES, SKILL_FILE, fileAt } from "../../domain/skills/bundle.ts";
 import type { SkillBundle } from "../../domain/skills/bundle.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
@@ -34,9 +34,7 @@ const MAX_ZIP_BYTES = MAX_SKILL_BYTES + 1024 * 1024;
 
 /** Throws 404 where there is none. */
 export async function requireSkill(db: Db, skillId: string): Promise<SkillRow> {
-  const skill = await skills.findSkill(db, skillId);
-  if (skill === null) throw notFound("skill");
-  return skill;
+  return required(await skills.findSkill(db, skillId), "skill");
 }
 
 /**
@@ -111,8 +109,7 @@ export async function createSkillVersion(
       const version = latest_version + 1;
       await addVersion(connection, { ...stored, org_id, skill_id, version, created_by }, bundle, countStored);
       await skills.setLatestVersion(connection, skill_id, version);
-      const row = await skills.findSkillVersion(connection, skill_id, version);
-      if (row === null) throw notFound("skill");
+      const row = required(await skills.findSkillVersion(connection, skill_id, version), "skill");
       if (audited !== undefined) await recordCreated(connection, audited, row);
       return { kept: true, row, created: true };
     }),

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import type { Config } from "../../config.ts";
-import { invalid, notFound, Problem, ValidationProblem } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { shortestInterval } from "../../domain/cron.ts";
 import type { TriggerType } from "../../domain/triggers/trigger.ts";
@@ -54,9 +54,7 @@ export function hashAddress(token: string): Buffer {
 
 /** Throws 404 where there is none. */
 export async function requireTrigger(db: Db, id: string): Promise<TriggerDetail> {
-  const trigger = await triggers.findTrigger(db, id);
-  if (trigger === null) throw notFound("trigger");
-  return trigger;
+  return required(await triggers.findTrigger(db, id), "trigger");
 }
 
 /**
@@ -138,9 +136,7 @@ export async function changeTrigger(
   const changed = await changeLocked(deps.db, orgId, {
     audited,
     async lock(connection) {
-      const found = await triggers.lockTrigger(connection, id);
-      if (found === null) throw notFound("trigger");
-      return found;
+      return required(await triggers.lockTrigger(connection, id), "trigger");
     },
     requireMatch: check,
     async write(connection, found) {
@@ -178,8 +174,7 @@ export async function deleteTrigger(
   audited: RowAudit<TriggerRow>,
 ): Promise<void> {
   const kind = await deps.db.orgTransaction(orgId, async (connection) => {
-    const trigger = await triggers.lockTrigger(connection, id);
-    if (trigger === null) throw notFound("trigger");
+    const trigger = required(await triggers.lockTrigger(connection, id), "trigger");
     await triggers.markTriggerDeleted(connection, id);
     await recordDeleted(connection, audited, trigger);
     return trigger.kind;
