@@ -2,6 +2,16 @@ import { Problem } from "../domain/errors.ts";
 import type { Database, Db } from "../stores/db.ts";
 import type { RowAudit } from "./audit/audit.ts";
 
+/** The members of something that a request changes; undefined ones stay. */
+export type Given<Whole> = { readonly [Member in keyof Whole]?: Whole[Member] | undefined };
+
+/** The members that it names. */
+export function stated<Change extends object>(
+  change: Change,
+): { readonly [Member in keyof Change]?: Exclude<Change[Member], undefined> } {
+  return Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as Change;
+}
+
 /**
  * A request that changes some members of a resource. Members that it does not name stay, even while others change
  * them.

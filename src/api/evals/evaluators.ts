@@ -13,6 +13,7 @@ import {
 } from "../../services/evals/evaluators.ts";
 import { listEvaluators } from "../../stores/evals/evaluators.ts";
 import type { EvaluatorRow } from "../../stores/evals/evaluators.ts";
+import { stated } from "../../services/change.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -256,9 +257,4 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       },
     }),
   ];
-}
-
-/** Only what a body has. */
-function stated(body: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }

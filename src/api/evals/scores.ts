@@ -10,6 +10,7 @@ import { giveScore, requireScore } from "../../services/evals/give-score.ts";
 import { hasNodeRun, requireRun } from "../../services/runs/require-run.ts";
 import { SCORE_SOURCES, listScores } from "../../stores/evals/scores.ts";
 import type { ScoreRow } from "../../stores/evals/scores.ts";
+import { stated } from "../../services/change.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
@@ -270,10 +271,4 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
   ];
-}
-
-/** Only what a query has. */
-function stated<Search extends object>(search: Search): { [Name in keyof Search]: Exclude<Search[Name], undefined> } {
-  const given = Object.entries(search).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(given) as { [Name in keyof Search]: Exclude<Search[Name], undefined> };
 }

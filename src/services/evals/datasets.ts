@@ -19,7 +19,8 @@ import type { DatasetChange, DatasetRow, NewDataset } from "../../stores/evals/d
 import { experimentsUsing } from "../../stores/evals/experiments.ts";
 import { closeRow, findRow, insertRows, restoreRows, reviseRow } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
-import { changeChecked } from "../change.ts";
+import { changeChecked, stated } from "../change.ts";
+import type { Given } from "../change.ts";
 import { requireProject } from "../projects/projects.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { Audit, RowAudit } from "../audit/audit.ts";
@@ -200,7 +201,7 @@ export async function requireRow(
 }
 
 /** The changeable members of a row; absent ones stay. */
-export type RowChange = { readonly [Member in keyof RowContent]?: RowContent[Member] | undefined } & {
+export type RowChange = Given<RowContent> & {
   readonly status?: RowStatus | undefined;
 };
 
@@ -217,7 +218,7 @@ export async function changeRow(
   check: (row: DatasetRowRow) => void,
   audited: RowAudit<DatasetRowRow>,
 ): Promise<DatasetRowRow> {
-  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+  const given = stated(change);
   const find = async (connection: Db, lock: boolean) => ({
     dataset: await requireDataset(connection, datasetId, lock),
     row: await requireRow(connection, datasetId, rowId, null),

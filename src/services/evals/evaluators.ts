@@ -18,6 +18,7 @@ import { monitorsUsing } from "../../stores/evals/monitors.ts";
 import { changeChecked } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
 import { changesNothing } from "./datasets.ts";
+import type { EvaluatorPin } from "./score-runs.ts";
 import { secretContext } from "./scorer.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
@@ -32,6 +33,16 @@ export interface EvaluatorDeps {
 /** Throws 404 where there is none. */
 export async function requireEvaluator(db: Db, evaluatorId: string, lock = false): Promise<EvaluatorRow> {
   return required(await findEvaluator(db, evaluatorId, lock), "evaluator");
+}
+
+/** Each evaluator once, in its present version. Throws 404 for a missing one. */
+export async function pinEvaluators(db: Db, ids: readonly string[]): Promise<EvaluatorPin[]> {
+  const pins: EvaluatorPin[] = [];
+  for (const evaluator_id of new Set(ids)) {
+    const { version } = await requireEvaluator(db, evaluator_id);
+    pins.push({ evaluator_id, version });
+  }
+  return pins;
 }
 
 /**

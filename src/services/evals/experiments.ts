@@ -16,10 +16,11 @@ import {
 } from "../../stores/evals/experiments.ts";
 import type { ExperimentPlan, ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { EvalStarter } from "../../temporal/evals.ts";
-import { changeChecked } from "../change.ts";
+import { changeChecked, stated } from "../change.ts";
+import type { Given } from "../change.ts";
 import type { PlanCache } from "../projects/plans.ts";
 import { requireProject } from "../projects/projects.ts";
-import { requireEvaluator } from "./evaluators.ts";
+import { pinEvaluators } from "./evaluators.ts";
 import { statusOf } from "./experiment-status.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
@@ -71,11 +72,7 @@ async function planOf(
     const dataset_version = request.dataset_version ?? dataset.version;
     if (dataset_version > dataset.version)
       throw invalid(["body", "dataset_version"], "The dataset has no such version yet");
-    const evaluators: Array<{ evaluator_id: string; version: number }> = [];
-    for (const evaluator_id of new Set(request.evaluator_ids)) {
-      const { version } = await requireEvaluator(connection, evaluator_id);
-      evaluators.push({ evaluator_id, version });
-    }
+    const evaluators = await pinEvaluators(connection, request.evaluator_ids);
     if (request.baseline_experiment_id !== null) await requireExperiment(connection, request.baseline_experiment_id);
     checkGatesOf(request.gates, evaluators, request.baseline_experiment_id);
     return { ...request, flow_version, dataset_version, evaluators };
@@ -118,13 +115,11 @@ export async function changeExperiment(
   deps: ExperimentDeps,
   orgId: string,
   experimentId: string,
-  change: { readonly [Member in keyof ExperimentRequest]?: ExperimentRequest[Member] | undefined },
+  change: Given<ExperimentRequest>,
   check: (row: ExperimentRow) => void,
   audited: RowAudit<ExperimentRow>,
 ): Promise<ExperimentRow> {
-  const given = Object.fromEntries(
-    Object.entries(change).filter(([, value]) => value !== undefined),
-  ) as Partial<ExperimentRequest>;
+  const given: Partial<ExperimentRequest> = stated(change);
   const fixed = (Object.keys(given) as Array<keyof ExperimentRequest>).filter((name) => !ALWAYS.includes(name));
   const refuse = ({ state }: ExperimentRow): void => {
     if (state !== "DRAFT" && fixed.length > 0)

@@ -17,10 +17,11 @@ import {
 } from "../../stores/evals/monitors.ts";
 import type { MonitorPlan, MonitorRow, MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { Schedules } from "../../temporal/schedules.ts";
-import { changeChecked, changeLocked } from "../change.ts";
+import { changeChecked, changeLocked, stated } from "../change.ts";
+import type { Given } from "../change.ts";
 import { followSchedule } from "../schedules/apply.ts";
 import { requireProject, unknownFlowVersions } from "../projects/projects.ts";
-import { requireEvaluator } from "./evaluators.ts";
+import { pinEvaluators } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
@@ -80,8 +81,7 @@ async function requireLocked(db: Db, monitorId: string): Promise<MonitorRow> {
  */
 async function planOf({ db, config }: MonitorDeps, orgId: string, request: MonitorRequest): Promise<MonitorPlan> {
   const limits = monitorLimits(config);
-  const ids = [...new Set(request.evaluator_ids)];
-  if (ids.length > limits.max_evaluators_per_monitor)
+  if (new Set(request.evaluator_ids).size > limits.max_evaluators_per_monitor)
     throw invalid(["body", "evaluator_ids"], `A monitor has at most ${limits.max_evaluators_per_monitor} evaluators`);
   const {
     max_per_hour = Math.min(DEFAULT_PER_HOUR, limits.max_sampled_runs_per_hour),
@@ -93,12 +93,7 @@ async function planOf({ db, config }: MonitorDeps, orgId: string, request: Monit
   await requireProject(db, orgId, request.project_id, "project");
   return await db.org(orgId, async (connection) => {
     await requireFlowVersions(connection, request.project_id, request.flow_versions ?? []);
-    const evaluators: Array<{ evaluator_id: string; version: number }> = [];
-    for (const evaluator_id of ids) {
-      const { version } = await requireEvaluator(connection, evaluator_id);
-      evaluators.push({ evaluator_id, version });
-    }
-    return { ...rest, max_per_hour, evaluators };
+    return { ...rest, max_per_hour, evaluators: await pinEvaluators(connection, request.evaluator_ids) };
   });
 }
 
@@ -145,8 +140,6 @@ function settingsOf(row: MonitorRow): Omit<MonitorPlan, "evaluators"> {
   return { name, description, project_id, flow_versions, sampling_rate, filter, max_per_hour, enabled };
 }
 
-export type MonitorChange = { readonly [Member in keyof MonitorRequest]?: MonitorRequest[Member] | undefined };
-
 /**
  * Changes a monitor, and pins named evaluators anew. Calls `check` with it before it changes anything. Throws 404, 409
  * and 422.
@@ -155,13 +148,11 @@ export async function changeMonitor(
   deps: MonitorDeps,
   orgId: string,
   monitorId: string,
-  change: MonitorChange,
+  change: Given<MonitorRequest>,
   check: (row: MonitorRow) => void,
   audited: RowAudit<MonitorRow>,
 ): Promise<MonitorDetail> {
-  const given = Object.fromEntries(
-    Object.entries(change).filter(([, value]) => value !== undefined),
-  ) as Partial<MonitorRequest>;
+  const given = stated(change);
   const { evaluator_ids = [], ...members } = given;
   await changeChecked<MonitorRow, MonitorPlan, void>(deps.db, orgId, {
     audited,
@@ -210,21 +201,17 @@ export async function deleteMonitor(
 export const deleteMonitorsOf = (db: Db, projectId: string): Promise<void> =>
   markMonitorsOfProjectDeleted(db, projectId);
 
-export type AlertChange = { readonly [Member in keyof AlertSettings]?: AlertSettings[Member] | undefined };
-
 /** Changes the alert of a monitor. Earlier measurements belong to the earlier alert. Throws 404 and 422. */
 export async function changeAlert(
   deps: MonitorDeps,
   orgId: string,
   monitorId: string,
-  change: AlertChange,
+  change: Given<AlertSettings>,
   check: (row: MonitorRow) => void,
   audited: RowAudit<MonitorRow>,
 ): Promise<MonitorDetail> {
   const { min_window_seconds } = monitorLimits(deps.config);
-  const given = Object.fromEntries(
-    Object.entries(change).filter(([, value]) => value !== undefined),
-  ) as Partial<AlertSettings>;
+  const given = stated(change);
   await changeLocked(deps.db, orgId, {
     audited,
     lock: (connection) => requireLocked(connection, monitorId),

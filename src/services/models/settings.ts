@@ -3,14 +3,12 @@ import type { Database } from "../../stores/db.ts";
 import { lockSettings, updateSettings } from "../../stores/models/settings.ts";
 import type { OrganisationSettings } from "../../stores/models/settings.ts";
 import { changeLocked } from "../change.ts";
+import type { Given } from "../change.ts";
 import { requireConnection } from "../providers/connections.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
 /** The providers whose connections lead to models. */
 const MODEL_PROVIDERS: readonly string[] = ["openai_compatible", "anthropic"];
-
-/** Undefined members stay. */
-export type SettingsChange = { readonly [Name in keyof OrganisationSettings]?: OrganisationSettings[Name] | undefined };
 
 /**
  * Changes an organisation's settings. Calls `check` with the locked settings before it changes anything. Throws 404
@@ -19,7 +17,7 @@ export type SettingsChange = { readonly [Name in keyof OrganisationSettings]?: O
 export async function changeSettings(
   db: Database,
   orgId: string,
-  change: SettingsChange,
+  change: Given<OrganisationSettings>,
   check: (settings: OrganisationSettings) => void,
   audited: RowAudit<OrganisationSettings>,
 ): Promise<OrganisationSettings> {
