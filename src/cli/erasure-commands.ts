@@ -12,7 +12,6 @@ import { invocation } from "./shell.ts";
 import { readId } from "./values.ts";
 
 interface Options extends ApiOptions {
-  readonly json?: boolean;
   readonly wait?: boolean;
 }
 

@@ -15,7 +15,6 @@ import { styled } from "./styled.ts";
 import { untilInterrupted } from "./interrupted.ts";
 
 interface RunOptions extends ApiOptions {
-  readonly json?: boolean;
   readonly junit?: string;
 }
 

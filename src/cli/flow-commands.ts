@@ -10,7 +10,6 @@ import type { ApiOptions } from "./options.ts";
 import { plainText } from "./plain-text.ts";
 
 interface Options extends ApiOptions {
-  readonly json?: boolean;
   readonly project?: string;
 }
 

@@ -11,11 +11,7 @@ import { styled } from "./styled.ts";
 import { addDocumentCommands } from "./knowledge-documents.ts";
 import { readId, readNumber } from "./values.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
-interface CreateOptions extends Options {
+interface CreateOptions extends ApiOptions {
   readonly description?: string;
   readonly model?: string;
   readonly keywordOnly?: boolean;
@@ -23,7 +19,7 @@ interface CreateOptions extends Options {
   readonly chunkOverlap?: number;
 }
 
-interface QueryOptions extends Options {
+interface QueryOptions extends ApiOptions {
   readonly strategy: QueryStrategy;
   readonly top: number;
   readonly neighbors: number;

@@ -15,11 +15,7 @@ import { plainText } from "./plain-text.ts";
 import { openUploadFile } from "./upload-file.ts";
 import { readId } from "./values.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
-interface SyncOptions extends Options {
+interface SyncOptions extends ApiOptions {
   readonly full?: boolean;
   readonly dryRun?: boolean;
   readonly keepMissing?: boolean;
@@ -67,7 +63,7 @@ export function addDocumentCommands(kb: Command): void {
       .description("add files, folders and addresses; one that was added from here before is replaced")
       .argument("<knowledge_base_id>", "which", base)
       .argument("<what...>", "files, folders (without hidden files), http addresses"),
-  ).action(async (knowledgeBaseId: string, what: readonly string[], options: Options) => {
+  ).action(async (knowledgeBaseId: string, what: readonly string[], options: ApiOptions) => {
     const { api } = openApi(options);
     const names = (await Promise.all(what.map(filesOf))).flat();
     if (names.length === 0)
@@ -97,7 +93,7 @@ export function addDocumentCommands(kb: Command): void {
       .command("documents")
       .description("list the documents of a knowledge base, the newest first")
       .argument("<knowledge_base_id>", "which", base),
-  ).action(async (knowledgeBaseId: string, options: Options) => {
+  ).action(async (knowledgeBaseId: string, options: ApiOptions) => {
     const { api } = openApi(options);
     const data = await newest<Resource>(api, `${PATH}/${knowledgeBaseId}/resources`);
     show(options.json, data, () =>
@@ -120,7 +116,7 @@ export function addDocumentCommands(kb: Command): void {
       .description("remove documents from a knowledge base")
       .argument("<knowledge_base_id>", "which", base)
       .argument("<document_id...>", "which documents, as `kb documents` shows them"),
-  ).action(async (knowledgeBaseId: string, documents: readonly string[], options: Options) => {
+  ).action(async (knowledgeBaseId: string, documents: readonly string[], options: ApiOptions) => {
     documents.forEach(readId("a document", "kb documents"));
     const { api } = openApi(options);
     for (const id of documents) await api.delete(`${PATH}/${knowledgeBaseId}/resources/${id}`);

@@ -4,8 +4,6 @@ import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { readId } from "./values.ts";
 
-type Options = ApiOptions & { readonly json?: boolean };
-
 const MOST = 200;
 
 /** The newest items of a list, filtered if there is a filter; a note says if there are more. */
@@ -28,7 +26,7 @@ export function addList<Item>(
   columns: Readonly<Record<string, (item: Item) => string>>,
 ): void {
   withApiOptions(group.command("list").description(`list ${what}, the newest first`)).action(
-    async (options: Options) => {
+    async (options: ApiOptions) => {
       const { api } = openApi(options);
       const data = await newest<Item>(api, path);
       const cells = Object.values(columns);
@@ -47,7 +45,7 @@ export function addDelete(
   read = readId(what, `${group.name()} list`),
 ): void {
   withApiOptions(group.command("delete").description(`delete ${what}`).argument("<id>", "which", read)).action(
-    async (id: string, options: Options) => {
+    async (id: string, options: ApiOptions) => {
       const { api } = openApi(options);
       await api.delete(`${path}/${encodeURIComponent(id)}`);
       show(options.json, { deleted: id }, () => [`deleted ${id}`]);

@@ -10,10 +10,6 @@ import { newest } from "./listing.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
 interface Member {
   readonly user_id: string;
   readonly email: string;
@@ -26,7 +22,7 @@ export function addMemberCommands(projects: Command): void {
   const user = ["<user>", "id or e-mail address", readUser] as const;
   withApiOptions(
     members.command("list").description("list who has a role in a project").argument("<project>", "name or id"),
-  ).action(async (name: string, options: Options) => {
+  ).action(async (name: string, options: ApiOptions) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
     const data = await newest<Member>(api, `/v2/projects/${project_id}/members`);
@@ -41,7 +37,7 @@ export function addMemberCommands(projects: Command): void {
       .argument("<project>", "name or id")
       .argument(...user)
       .addArgument(new Argument("<role>", "what the user may do there").choices(PROJECT_ROLES)),
-  ).action(async (name: string, given: string, role: string, options: Options) => {
+  ).action(async (name: string, given: string, role: string, options: ApiOptions) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
     const id = await idOf(api, project_id, given);
@@ -54,7 +50,7 @@ export function addMemberCommands(projects: Command): void {
       .description("take a user's role in a project away")
       .argument("<project>", "name or id")
       .argument(...user),
-  ).action(async (name: string, given: string, options: Options) => {
+  ).action(async (name: string, given: string, options: ApiOptions) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
     const id = await idOf(api, project_id, given);

@@ -17,6 +17,7 @@ import { requireAddress } from "./values.ts";
 export interface ApiOptions {
   readonly url?: string;
   readonly key?: string;
+  readonly json?: boolean;
 }
 
 /** Adds the options of commands that call the HTTP API. */

@@ -10,10 +10,6 @@ import type { ApiOptions } from "./options.ts";
 import { plainText } from "./plain-text.ts";
 import { readId } from "./values.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
 interface Imported {
   readonly provider_id: string;
   readonly name: string;
@@ -26,7 +22,7 @@ interface Imported {
   };
 }
 
-interface ImportOptions extends Options {
+interface ImportOptions extends ApiOptions {
   readonly mcp?: string;
   readonly credential?: string;
   readonly scheme: string;
@@ -121,7 +117,7 @@ export function addProviderCommands(program: Command): void {
     .requiredOption("--provider <id>", "its provider")
     .addOption(new Option("--scheme <scheme>", "where the provider has several").choices([...CONNECTION_SCHEMES]))
     .option("--credential <file>", "JSON file of the credential, - for standard input", "-")
-    .action(async (name: string, options: Options & { provider: string; scheme?: string; credential: string }) => {
+    .action(async (name: string, options: ApiOptions & { provider: string; scheme?: string; credential: string }) => {
       const { api } = openApi(options);
       // A file or a pipe, no argument: arguments are in the shell's history and in everybody's list of processes.
       const credential = readJson(options.credential);
@@ -133,7 +129,7 @@ export function addProviderCommands(program: Command): void {
       .command("check")
       .description("try a stored credential")
       .argument("<connection>", "its id", readId("a connection", "connections list")),
-  ).action(async (id: string, options: Options) => {
+  ).action(async (id: string, options: ApiOptions) => {
     const { api } = openApi(options);
     showConnection(options, await api.post<Connection>(`/v2/connections/${id}/check`, {}));
   });
@@ -151,7 +147,7 @@ export function addProviderCommands(program: Command): void {
     .option("--inputs <json>", "its inputs", "{}")
     .option("--connection <id>", "id of a connection", readId("a connection", "connections list"))
     .option("--dry-run", "only show what would be sent")
-    .action(async (place: string, options: Options & { inputs: string; connection?: string; dryRun?: boolean }) => {
+    .action(async (place: string, options: ApiOptions & { inputs: string; connection?: string; dryRun?: boolean }) => {
       const [provider = "", ...rest] = place.split("/");
       if (rest.length === 0) throw new CommandFailure("Give provider/action, such as http/get.", 2);
       const { api } = openApi(options);
@@ -180,7 +176,7 @@ function sourceOf(source: string | undefined, { mcp, credential, scheme, connect
   };
 }
 
-function showConnection(options: Options, connection: Connection): void {
+function showConnection(options: ApiOptions, connection: Connection): void {
   const { connection_id, name, status, status_reason } = connection;
   show(options.json, connection, () => [
     `${connection_id}  ${plainText(name)}: ${status}${status_reason === null ? "" : ` (${plainText(status_reason)})`}`,

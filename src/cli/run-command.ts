@@ -15,7 +15,6 @@ import { collectPairs, collectPaths } from "./values.ts";
 import { untilInterrupted } from "./interrupted.ts";
 
 interface Options extends ApiOptions {
-  readonly json?: boolean;
   readonly input: Readonly<Record<string, string>>;
   readonly file: readonly (readonly [node: string, path: string])[];
   readonly user?: string;

@@ -12,17 +12,13 @@ import { describeNodes, describeRun, describeTimes } from "./run-view.ts";
 import type { Run, RunWithNodes } from "./run-view.ts";
 import { readId, readNumber } from "./values.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
-interface ListOptions extends Options {
+interface ListOptions extends ApiOptions {
   readonly project?: string;
   readonly state?: RunState;
   readonly limit: number;
 }
 
-interface ResumeOptions extends Options {
+interface ResumeOptions extends ApiOptions {
   readonly pause?: string;
   readonly action?: string;
   readonly data?: string;
@@ -62,7 +58,7 @@ export function addRunsCommands(program: Command): void {
 
   withApiOptions(withRun(runs.command("get").description("show a run")))
     .option("--nodes", "JSON with every node")
-    .action(async (runId: string, options: Options & { nodes?: boolean }) => {
+    .action(async (runId: string, options: ApiOptions & { nodes?: boolean }) => {
       const { api } = openApi(options);
       const withNodes = options.nodes === true || options.json !== true;
       const run = await api.get<RunWithNodes>(`/v2/runs/${runId}`, withNodes ? { expand: "nodes" } : {});
@@ -76,7 +72,7 @@ export function addRunsCommands(program: Command): void {
   withApiOptions(withRun(runs.command("cancel").description("cancel a run")))
     .option("--reason <text>", "kept with the run")
     .option("--terminate", "at once, without letting nodes clean up")
-    .action(async (runId: string, options: Options & { reason?: string; terminate?: boolean }) => {
+    .action(async (runId: string, options: ApiOptions & { reason?: string; terminate?: boolean }) => {
       const { api } = openApi(options);
       const run = await api.post<Run>(`/v2/runs/${runId}/cancel`, {
         mode: options.terminate === true ? "terminate" : "graceful",

@@ -8,10 +8,6 @@ import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { openUploadFile } from "./upload-file.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
 interface Skill {
   readonly skill_id: string;
   readonly name: string;
@@ -34,7 +30,7 @@ export function addSkillCommands(program: Command): void {
     skills.command("push").description("create a skill of a folder, or a new version of it").argument("<folder>"),
   )
     .option("--default", "make the version the default one")
-    .action(async (folder: string, options: Options & { readonly default?: boolean }) => {
+    .action(async (folder: string, options: ApiOptions & { readonly default?: boolean }) => {
       const { api } = openApi(options);
       const form = await formOf(folder);
       const { skill_id, version } = await api

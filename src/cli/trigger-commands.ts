@@ -8,11 +8,7 @@ import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { collectPairs, readNumber } from "./values.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
-interface CreateOptions extends Options {
+interface CreateOptions extends ApiOptions {
   readonly cron?: string;
   readonly timeZone?: string;
   readonly webhook?: string;

@@ -15,29 +15,25 @@ import { startListener } from "./webhook-listener.ts";
 import type { ReceivedDelivery } from "./webhook-listener.ts";
 import { invocation } from "./shell.ts";
 
-interface Options extends ApiOptions {
-  readonly json?: boolean;
-}
-
-interface ListOptions extends Options {
+interface ListOptions extends ApiOptions {
   readonly failing?: boolean;
 }
 
-interface DeliveriesOptions extends Options {
+interface DeliveriesOptions extends ApiOptions {
   readonly status?: DeliveryStatus;
   readonly event?: string;
   readonly since?: string;
   readonly limit: number;
 }
 
-interface ReplayOptions extends Options {
+interface ReplayOptions extends ApiOptions {
   readonly since: string;
   readonly until?: string;
   readonly events?: readonly string[];
   readonly onlyFailed?: boolean;
 }
 
-interface ListenOptions extends Options {
+interface ListenOptions extends ApiOptions {
   readonly port: number;
   readonly events: readonly string[];
   readonly forward?: string;
