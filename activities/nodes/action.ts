@@ -4,7 +4,7 @@ import type { ExecuteAction } from "../../src/domain/providers/action-run.ts";
 import { redactJson } from "../../src/platform/logging/redaction.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { NodeExecutor } from "./executor.ts";
-import { renderInside } from "./render-inside.ts";
+import { renderInside, renderTemplates } from "./templates.ts";
 
 export interface ActionNodeDeps {
   readonly evaluation: Evaluation;
@@ -17,9 +17,7 @@ export interface ActionNodeDeps {
 export function createActionNodeExecutor({ evaluation, executeAction }: ActionNodeDeps): NodeExecutor<ActionConfig> {
   return async ({ org_id, config, scope, idempotency_key, signal }) => {
     const { provider_id, action_id, connection_id = null } = config;
-    const templates = actionSpec.expressions(config);
-    const texts = await evaluation.sources(org_id, templates, scope);
-    const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
+    const rendered = await renderTemplates(evaluation, org_id, actionSpec.expressions(config), scope);
     const inputs = renderInside(config.inputs, rendered);
     const wanted = { org_id, provider_id, action_id, connection_id, inputs, rendered: true, idempotency_key, signal };
     const { outputs, rendered_request } = await executeAction(wanted);

@@ -9,6 +9,7 @@ import {
   redactSecrets,
   redactUrl,
 } from "../../src/platform/logging/redaction.ts";
+import { renderInside } from "./templates.ts";
 
 /** A fully rendered request. */
 export interface RenderedRequest {
@@ -34,7 +35,7 @@ export function renderRequest(
 ): RenderedRequest {
   const render = (source: string): string => rendered.get(source) ?? "";
   const headers = new Map(Object.entries(defaults));
-  const body = config.body === undefined ? undefined : renderLeaves(config.body, render);
+  const body = config.body === undefined ? undefined : renderInside(config.body, rendered);
   if (body !== undefined) headers.set("content-type", contentType(body));
   for (const [name, source] of Object.entries(config.headers)) headers.set(name.toLowerCase(), render(source));
   const query = Object.entries(config.query).map(([name, source]): [string, string] => [name, render(source)]);
@@ -74,14 +75,6 @@ export function secretsOf({ url, headers }: RenderedRequest): string[] {
     : [];
   // Masking shorter values would make messages unreadable.
   return [...inHeaders, ...inQuery].filter((value) => value.length >= 6);
-}
-
-function renderLeaves(value: Json, render: (source: string) => string): Json {
-  if (typeof value === "string") return render(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map((item: Json) => renderLeaves(item, render));
-  const members = Object.entries(value as Readonly<Record<string, Json>>);
-  return Object.fromEntries(members.map(([key, item]) => [key, renderLeaves(item, render)]));
 }
 
 function contentType(body: Json): string {

@@ -88,7 +88,7 @@ export function fetchFailure(error: unknown): unknown {
 
 /** Text that the record of a run can hold: Postgres takes neither U+0000 nor half of a surrogate pair. */
 export function storable(text: string): string {
-  return text.replace(/\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+  return text.toWellFormed().replaceAll("\0", "\ufffd");
 }
 
 /** Not cut within a character of UTF-8. */

@@ -1,11 +1,12 @@
 import { httpSpec } from "../../src/domain/flow/nodes/http.ts";
 import type { HttpConfig } from "../../src/domain/flow/nodes/http.ts";
-import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { Evaluation } from "../../src/platform/evaluation/evaluation.ts";
 import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
+import { FOR_A_VALUE } from "../fetch-limits.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { outgoing, renderRequest, secretsOf, requestPreview } from "./http-request.ts";
 import { fetchFailure, readableBody, readableHeaders, statusFailure } from "./http-response.ts";
+import { renderTemplates } from "./templates.ts";
 
 export interface HttpDeps {
   readonly evaluation: Evaluation;
@@ -14,19 +15,13 @@ export interface HttpDeps {
   readonly version: string;
 }
 
-/** The node's own timeout ends it, through the signal. */
-const DAY_MS = 24 * 60 * 60 * 1000;
-const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
-
 /**
  * Executes `http` nodes. Every request carries the node's Idempotency-Key, the same on each retry, unless the flow
  * sets that header itself: a service that honours it does the work once, however often a worker dies.
  */
 export function createHttpExecutor({ evaluation, guardedFetch, version }: HttpDeps): NodeExecutor<HttpConfig> {
   return async ({ org_id, config, scope, idempotency_key, signal }) => {
-    const templates = httpSpec.expressions(config);
-    const texts = await evaluation.sources(org_id, templates, scope);
-    const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
+    const rendered = await renderTemplates(evaluation, org_id, httpSpec.expressions(config), scope);
     const request = renderRequest(config, rendered, {
       accept: "*/*",
       "user-agent": `Millrace/${version}`,
@@ -34,7 +29,7 @@ export function createHttpExecutor({ evaluation, guardedFetch, version }: HttpDe
     });
     let response: GuardedResponse;
     try {
-      response = await guardedFetch.fetch({ ...outgoing(request), limits: LIMITS, signal });
+      response = await guardedFetch.fetch({ ...outgoing(request), limits: FOR_A_VALUE, signal });
     } catch (error) {
       throw fetchFailure(error);
     }

@@ -11,7 +11,7 @@ import type { QueryDeps } from "../../src/services/knowledge/deps.ts";
 import { requireKnowledgeBase } from "../../src/services/knowledge/knowledge-bases.ts";
 import { queryKnowledgeBase } from "../../src/services/knowledge/query.ts";
 import type { NodeExecutor } from "./executor.ts";
-import { renderInside } from "./render-inside.ts";
+import { renderInside, renderTemplates } from "./templates.ts";
 
 export interface KnowledgeNodeDeps {
   readonly evaluation: Evaluation;
@@ -36,9 +36,7 @@ export function createKnowledgeQuery(knowledge: QueryDeps): QueryKnowledge {
 /** Executes `knowledge` nodes: searches like POST .../query. */
 export function createKnowledgeExecutor({ evaluation, knowledge }: KnowledgeNodeDeps): NodeExecutor<KnowledgeConfig> {
   return async ({ org_id, config, scope, signal }) => {
-    const templates = knowledgeSpec.expressions(config);
-    const texts = await evaluation.sources(org_id, templates, scope);
-    const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
+    const rendered = await renderTemplates(evaluation, org_id, knowledgeSpec.expressions(config), scope);
     const query = readQuery(config, rendered);
     const include = [...new Set([...query.include, "text" as const])];
     const answer = await settled(signal, ask(knowledge, org_id, config.knowledge_base_id, { ...query, include }));

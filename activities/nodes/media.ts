@@ -7,6 +7,7 @@ import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
 import { findUpload, noUpload } from "../../src/services/documents/find-upload.ts";
 import type { UploadReader } from "../../src/services/documents/find-upload.ts";
 import type { Database } from "../../src/stores/db.ts";
+import { UNTIL_STOPPED } from "../fetch-limits.ts";
 import { fetchFailure, statusFailure } from "./http-response.ts";
 
 /** A loaded recording or picture. */
@@ -32,8 +33,6 @@ export interface MediaDeps {
   readonly maxBytes: number;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
 export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: MediaDeps): LoadMedia {
   async function uploaded(fileId: string, reader: MediaReader): Promise<Buffer> {
     const file = await findUpload(db, fileId, reader);
@@ -51,7 +50,7 @@ export function createLoadMedia({ db, blobs, guardedFetch, version, maxBytes }: 
   }
 
   async function fetched(url: string, signal: AbortSignal): Promise<Buffer> {
-    const limits = { responseBytes: maxBytes, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
+    const limits = { ...UNTIL_STOPPED, responseBytes: maxBytes };
     const headers = { accept: "image/*", "user-agent": `Millrace/${version}` };
     const response = await guardedFetch.fetch({ url, headers, limits, signal }).catch((error: unknown) => {
       throw fetchFailure(error);

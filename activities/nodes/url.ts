@@ -1,10 +1,10 @@
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import type { Json } from "../../src/domain/json.ts";
-import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/guarded-fetch.ts";
 import { decodeText, withoutControls } from "../../src/platform/parsing/decode-text.ts";
 import { DOCX, PPTX, XLSX, detectMime } from "../../src/platform/parsing/mime.ts";
 import { redactUrl } from "../../src/platform/logging/redaction.ts";
+import { FOR_A_VALUE } from "../fetch-limits.ts";
 import type { NodeExecutor } from "./executor.ts";
 import { contentType, fetchFailure, statusFailure, storable } from "./http-response.ts";
 
@@ -30,8 +30,6 @@ export interface UrlDeps {
   readonly version: string;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 const ACCEPT = "text/html, application/xhtml+xml, application/pdf, text/*;q=0.9, application/json;q=0.9, */*;q=0.5";
 const IN_CHILD: ReadonlySet<string> = new Set(["text/html", "application/pdf", DOCX, XLSX, PPTX]);
 const AS_IS: ReadonlySet<string> = new Set(["text/plain", "text/markdown", "text/csv", "application/json"]);
@@ -59,7 +57,7 @@ async function load(deps: UrlDeps, url: string, signal: AbortSignal): Promise<Gu
   const headers = { accept: ACCEPT, "user-agent": `Millrace/${deps.version}` };
   let response: GuardedResponse;
   try {
-    response = await deps.guardedFetch.fetch({ url: url.trim(), headers, limits: LIMITS, signal });
+    response = await deps.guardedFetch.fetch({ url: url.trim(), headers, limits: FOR_A_VALUE, signal });
   } catch (error) {
     throw fetchFailure(error);
   }

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 import type { Json } from "../../src/domain/json.ts";
-import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import { ActionRefused } from "../../src/domain/providers/action.ts";
 import type { RequestBody } from "../../src/domain/providers/action.ts";
 import type { Authorization } from "../../src/domain/providers/connection.ts";
@@ -8,13 +7,11 @@ import type { GuardedFetch, GuardedResponse } from "../../src/platform/fetch/gua
 import { createMaskValues } from "../../src/platform/logging/mask-values.ts";
 import { MASK } from "../../src/platform/logging/redaction.ts";
 import { maskJson } from "../../src/platform/logging/mask-json.ts";
+import { FOR_A_VALUE } from "../fetch-limits.ts";
 import { requestPreview, withQuery } from "../nodes/http-request.ts";
 import { readableBody, readableHeaders, statusFailure } from "../nodes/http-response.ts";
 import type { ActionExecutor } from "./action-call.ts";
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** The action's own timeout ends it, through the signal. */
-const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 const NOBODY: Authorization = { headers: {}, query: {} };
 
 /** Carries out actions that are one HTTP request. */
@@ -61,7 +58,7 @@ export function createHttpAction(deps: {
         headers: { ...own, ...authorization.headers, ...cookies(own, authorization) },
         secretHeaders: Object.keys(authorization.headers),
         ...(body ? { body: body.bytes } : {}),
-        limits: LIMITS,
+        limits: FOR_A_VALUE,
         signal,
       });
     if (connection) await connection.authorize();

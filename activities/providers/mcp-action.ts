@@ -1,7 +1,6 @@
 import { Context } from "@temporalio/activity";
 import { beat } from "../attempts.ts";
 import type { Json, JsonObject } from "../../src/domain/json.ts";
-import { MAX_VALUE_BYTES } from "../../src/domain/json.ts";
 import { ActionRefused } from "../../src/domain/providers/action.ts";
 import { textOf } from "../../src/domain/providers/connection.ts";
 import { unstorableText } from "../../src/domain/storable.ts";
@@ -14,13 +13,10 @@ import type { McpClient, ToolProgress, ToolResult } from "../../src/platform/mcp
 import { sendAuthorized } from "../../src/services/providers/send-authorized.ts";
 import { depthOfRun } from "../../src/services/triggers/chain.ts";
 import type { Database } from "../../src/stores/db.ts";
+import { FOR_A_VALUE } from "../fetch-limits.ts";
 import { requestPreview } from "../nodes/http-request.ts";
 import { callerOf } from "./action-call.ts";
 import type { ActionCall, ActionExecutor } from "./action-call.ts";
-
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** The action's own timeout ends it, through the signal. */
-const LIMITS = { responseBytes: MAX_VALUE_BYTES, headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 
 /** Carries out actions that are tools of MCP servers. */
 export function createMcpAction({
@@ -38,7 +34,7 @@ export function createMcpAction({
     const params = { name: action.tool.name, arguments: inputs };
     const rendered = (): Json => renderedRequest(url, params, call);
     if (dry_run) return { outputs: null, rendered_request: rendered() };
-    const server = { url, send: sendAuthorized(connection), signal, limits: LIMITS };
+    const server = { url, send: sendAuthorized(connection), signal, limits: FOR_A_VALUE };
     // The server may be ours, and the tool the calling flow itself.
     const _meta = { [DEPTH]: await depthOfRun(db, org_id, callerOf(call)) };
     const result = await mcp.callTool(server, { ...params, _meta }, { begin, onProgress: tellProgress });

@@ -16,7 +16,7 @@ import type { Database } from "../../../src/stores/db.ts";
 import { redactJson } from "../../../src/platform/logging/redaction.ts";
 import type { NodeExecution, NodeOutcome } from "../executor.ts";
 import type { QueryKnowledge } from "../knowledge.ts";
-import { renderInside } from "../render-inside.ts";
+import { renderInside, renderTemplates } from "../templates.ts";
 import { readSkill } from "./skills.ts";
 
 export interface ToolCallDeps {
@@ -91,7 +91,5 @@ export async function fixedInputs(
 ): Promise<JsonObject> {
   const templates = liquidInside(fixed_inputs);
   if (templates.length === 0) return fixed_inputs;
-  const texts = await evaluation.sources(orgId, templates, scope);
-  const rendered = new Map(templates.map(({ source }, at) => [source, texts[at] as string]));
-  return renderInside(fixed_inputs, rendered) as JsonObject;
+  return renderInside(fixed_inputs, await renderTemplates(evaluation, orgId, templates, scope)) as JsonObject;
 }
