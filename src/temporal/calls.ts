@@ -1,5 +1,6 @@
 import { WorkflowExecutionAlreadyStartedError, WorkflowNotFoundError } from "@temporalio/client";
-import type { Client } from "@temporalio/client";
+import type { Client, WorkflowStartOptions } from "@temporalio/client";
+import type { Workflow } from "@temporalio/common";
 
 /**
  * How long Temporal may take to answer a call (ms). The SDK's own limit of 10 s is too long for a request that waits
@@ -35,10 +36,18 @@ export async function inTime<T>(call: Promise<T>): Promise<T> {
   }
 }
 
-/** Waits for a workflow's start. A workflow that was started before counts as started. */
-export async function ignoringStarted(start: Promise<unknown>): Promise<void> {
+/**
+ * Starts a workflow unless it is running. By default it replaces a closed one, which left its row open (terminated by somebody,
+ * say) or whose history is gone.
+ */
+export async function startUnlessRunning<T extends Workflow>(
+  client: Client,
+  type: string,
+  options: WorkflowStartOptions<T>,
+): Promise<void> {
+  const policies = { workflowIdReusePolicy: "ALLOW_DUPLICATE", workflowIdConflictPolicy: "FAIL" } as const;
   try {
-    await inTime(start);
+    await inTime(client.workflow.start<T>(type, { ...policies, ...options }));
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }

@@ -3,7 +3,7 @@ import type { Client } from "@temporalio/client";
 import type { ExperimentJobInput } from "../domain/evals/experiment.ts";
 import type { ImportInput } from "../domain/evals/import.ts";
 import type { importDataset, runExperiment } from "../../workflows/index.ts";
-import { ignoringStarted, inTime } from "./calls.ts";
+import { inTime, startUnlessRunning } from "./calls.ts";
 import { experimentJobWorkflowId, importWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
@@ -21,29 +21,20 @@ export function createEvalStarter(client: Client, taskQueuePrefix: string): Eval
   const { background, runs, nodes } = taskQueues(taskQueuePrefix);
   return {
     startImport: (input) =>
-      ignoringStarted(
-        client.workflow.start<typeof importDataset>("importDataset", {
-          args: [input],
-          taskQueue: background,
-          workflowId: importWorkflowId(input.import_id),
-          priority: priorityOf(input.org_id, "batch"),
-          // Replaces one that was ended from outside.
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-        }),
-      ),
+      startUnlessRunning<typeof importDataset>(client, "importDataset", {
+        args: [input],
+        taskQueue: background,
+        workflowId: importWorkflowId(input.import_id),
+        priority: priorityOf(input.org_id, "batch"),
+      }),
     startJob: (job) =>
-      ignoringStarted(
-        client.workflow.start<typeof runExperiment>("runExperiment", {
-          args: [{ ...job, run_queue: runs, node_queue: nodes }],
-          taskQueue: background,
-          workflowId: experimentJobWorkflowId(job.job_id),
-          // The runs of its rows inherit it.
-          priority: priorityOf(job.org_id, "batch"),
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-        }),
-      ),
+      startUnlessRunning<typeof runExperiment>(client, "runExperiment", {
+        args: [{ ...job, run_queue: runs, node_queue: nodes }],
+        taskQueue: background,
+        workflowId: experimentJobWorkflowId(job.job_id),
+        // The runs of its rows inherit it.
+        priority: priorityOf(job.org_id, "batch"),
+      }),
     async cancelJob(jobId) {
       try {
         await inTime(client.workflow.getHandle(experimentJobWorkflowId(jobId)).cancel());

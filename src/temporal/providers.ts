@@ -1,7 +1,7 @@
 import type { Client } from "@temporalio/client";
 import type { checkConnection, importTools, runAction } from "../../workflows/index.ts";
 import type { ToolsImportInput, ToolsImportResult } from "../domain/providers/jobs.ts";
-import { ignoringStarted, inTime } from "./calls.ts";
+import { inTime, startUnlessRunning } from "./calls.ts";
 import { actionRunWorkflowId, checkWorkflowId, taskQueues, toolsImportWorkflowId } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
@@ -78,18 +78,13 @@ export function createProviderJobs(client: Client, taskQueuePrefix: string, eage
       return result;
     },
     startAction: ({ org_id, action_run_id, timeout_seconds }) =>
-      ignoringStarted(
-        client.workflow.start<typeof runAction>("runAction", {
-          args: [{ org_id, action_run_id, timeout_seconds, queue: queues.nodes }],
-          taskQueue: queues.runs,
-          workflowId: actionRunWorkflowId(action_run_id),
-          priority: priorityOf(org_id, "awaited"),
-          // Replaces one that closed and left its row open (terminated by somebody, say).
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-          requestEagerStart: eager(),
-        }),
-      ),
+      startUnlessRunning<typeof runAction>(client, "runAction", {
+        args: [{ org_id, action_run_id, timeout_seconds, queue: queues.nodes }],
+        taskQueue: queues.runs,
+        workflowId: actionRunWorkflowId(action_run_id),
+        priority: priorityOf(org_id, "awaited"),
+        requestEagerStart: eager(),
+      }),
     actionEnded: (actionRunId, waitMs, signal) =>
       settled(client.workflow.getHandle(actionRunWorkflowId(actionRunId)).result(), waitMs, signal),
   };

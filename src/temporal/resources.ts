@@ -1,7 +1,7 @@
 import type { Client } from "@temporalio/client";
 import type { ResourceInput } from "../domain/knowledge/ingest.ts";
 import type { ingestResource } from "../../workflows/index.ts";
-import { ignoringStarted } from "./calls.ts";
+import { startUnlessRunning } from "./calls.ts";
 import { resourceWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
@@ -15,16 +15,11 @@ export function createResourceStarter(client: Client, taskQueuePrefix: string): 
   const { ingest } = taskQueues(taskQueuePrefix);
   return {
     startIngest: (input) =>
-      ignoringStarted(
-        client.workflow.start<typeof ingestResource>("ingestResource", {
-          args: [input],
-          taskQueue: ingest,
-          workflowId: resourceWorkflowId(input.resource_id, input.revision),
-          priority: priorityOf(input.org_id, "later"),
-          // Replaces one that closed and left its resource as it was (terminated by somebody, say).
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-        }),
-      ),
+      startUnlessRunning<typeof ingestResource>(client, "ingestResource", {
+        args: [input],
+        taskQueue: ingest,
+        workflowId: resourceWorkflowId(input.resource_id, input.revision),
+        priority: priorityOf(input.org_id, "later"),
+      }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Client } from "@temporalio/client";
 import type { RunJobInput } from "../domain/runs/run-job.ts";
 import type { runJob } from "../../workflows/index.ts";
-import { ignoringStarted } from "./calls.ts";
+import { startUnlessRunning } from "./calls.ts";
 import { runJobWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
@@ -15,16 +15,11 @@ export function createRunJobStarter(client: Client, taskQueuePrefix: string): Ru
   const { background } = taskQueues(taskQueuePrefix);
   return {
     start: (input) =>
-      ignoringStarted(
-        client.workflow.start<typeof runJob>("runJob", {
-          args: [input],
-          taskQueue: background,
-          workflowId: runJobWorkflowId(input.job_id),
-          priority: priorityOf(input.org_id, "batch"),
-          // Replaces one that was ended from outside.
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-        }),
-      ),
+      startUnlessRunning<typeof runJob>(client, "runJob", {
+        args: [input],
+        taskQueue: background,
+        workflowId: runJobWorkflowId(input.job_id),
+        priority: priorityOf(input.org_id, "batch"),
+      }),
   };
 }

@@ -3,7 +3,7 @@ import type { Client } from "@temporalio/client";
 import type { PauseResolution, RunInput, RunOutcome } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
-import { ignoringStarted, inTime } from "./calls.ts";
+import { inTime, startUnlessRunning } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 import type { Urgency } from "../domain/urgency.ts";
@@ -74,21 +74,16 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
 
   return {
     start: (input, { urgency, delayMs }) =>
-      ignoringStarted(
-        client.workflow.start<typeof runFlow>("runFlow", {
-          args: [
-            { ...input, node_queue: queues.nodes, start_by: new Date(Date.now() + START_WITHIN_MS).toISOString() },
-          ],
-          taskQueue: queues.runs,
-          workflowId: runWorkflowId(input.run_id),
-          workflowIdReusePolicy: "REJECT_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-          // The run ends itself at its time-out and records that; this only catches a run that does not.
-          workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (delayMs ?? 0),
-          priority: priorityOf(input.org_id, urgency),
-          ...(delayMs === undefined ? { requestEagerStart: eager() } : { startDelay: delayMs }),
-        }),
-      ),
+      startUnlessRunning<typeof runFlow>(client, "runFlow", {
+        args: [{ ...input, node_queue: queues.nodes, start_by: new Date(Date.now() + START_WITHIN_MS).toISOString() }],
+        taskQueue: queues.runs,
+        workflowId: runWorkflowId(input.run_id),
+        workflowIdReusePolicy: "REJECT_DUPLICATE",
+        // The run ends itself at its time-out and records that; this only catches a run that does not.
+        workflowExecutionTimeout: (input.timeout_seconds + 600) * 1000 + (delayMs ?? 0),
+        priority: priorityOf(input.org_id, urgency),
+        ...(delayMs === undefined ? { requestEagerStart: eager() } : { startDelay: delayMs }),
+      }),
     signalCancel: (runId, reason) => signal(runWorkflowId(runId), "cancel", { reason }),
     signalResume: (workflowId, pause_id, resolution) => signal(workflowId, "resume", { pause_id, resolution }),
     terminate: (runId, reason) => terminateRun(client, runId, reason),
@@ -101,17 +96,12 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
       return { outcome, temporal_run_id, started_at: startTime.toISOString() };
     },
     startIngest: (input) =>
-      ignoringStarted(
-        client.workflow.start<typeof ingestDocument>("ingestDocument", {
-          args: [input],
-          taskQueue: queues.ingest,
-          workflowId: ingestWorkflowId(input.file_id),
-          // A run may wait for it, and a person for the run.
-          priority: priorityOf(input.org_id, "awaited"),
-          // Replaces one that closed and left its document unread (terminated by somebody, say).
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-        }),
-      ),
+      startUnlessRunning<typeof ingestDocument>(client, "ingestDocument", {
+        args: [input],
+        taskQueue: queues.ingest,
+        workflowId: ingestWorkflowId(input.file_id),
+        // A run may wait for it, and a person for the run.
+        priority: priorityOf(input.org_id, "awaited"),
+      }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Client } from "@temporalio/client";
 import type { SyncInput } from "../domain/knowledge/sync.ts";
 import type { syncKnowledgeBase } from "../../workflows/index.ts";
-import { ignoringStarted, lookAt } from "./calls.ts";
+import { lookAt, startUnlessRunning } from "./calls.ts";
 import type { WorkflowView } from "./calls.ts";
 import { syncWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
@@ -17,17 +17,12 @@ export function createSyncStarter(client: Client, taskQueuePrefix: string): Sync
   const { background } = taskQueues(taskQueuePrefix);
   return {
     startSync: (input) =>
-      ignoringStarted(
-        client.workflow.start<typeof syncKnowledgeBase>("syncKnowledgeBase", {
-          args: [input],
-          taskQueue: background,
-          workflowId: syncWorkflowId(input.sync_id),
-          priority: priorityOf(input.org_id, "batch"),
-          // Replaces one whose history is gone; it continues from the rows.
-          workflowIdReusePolicy: "ALLOW_DUPLICATE",
-          workflowIdConflictPolicy: "FAIL",
-        }),
-      ),
+      startUnlessRunning<typeof syncKnowledgeBase>(client, "syncKnowledgeBase", {
+        args: [input],
+        taskQueue: background,
+        workflowId: syncWorkflowId(input.sync_id),
+        priority: priorityOf(input.org_id, "batch"),
+      }),
     look: (syncId) => lookAt(client, syncWorkflowId(syncId)),
   };
 }
