@@ -8,7 +8,7 @@ export interface Keyset {
 
 /** Beyond every UUID. An explicit bound, because `$1 is null or id < $1` keeps Postgres from seeking in the index. */
 export const LOWEST_ID = "00000000-0000-0000-0000-000000000000";
-const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
+export const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
 export interface KeysetSql {
   /** Its parameter is the first of the statement. */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { visibleProjects } from "../../domain/accounts/principal.ts";
 import { timestampAt } from "../../domain/timestamps.ts";
 import { firstIdOf } from "../../domain/uuid.ts";
+import { ID_LEADS_MS } from "../../stores/runs/run-lists.ts";
 import { bucketRuns, openRunsByState, runLatencies } from "../../stores/runs/run-statistics.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
@@ -9,8 +10,6 @@ import type { Operation } from "../http/operation.ts";
 
 const BUCKETS = 24;
 const HOUR_MS = 3_600_000;
-/** Ids are made before rows are, by less than this time. */
-const ID_LEADS_MS = 60_000;
 
 const count = z.int().min(0);
 const counts = {

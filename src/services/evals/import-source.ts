@@ -8,6 +8,7 @@ import { FetchFailed, FetchRefused } from "../../platform/fetch/guarded-fetch-er
 import { readCell, readRecords } from "../../platform/records.ts";
 import type { FileRecord } from "../../platform/records.ts";
 import type { Database } from "../../stores/db.ts";
+import { HIGHEST_ID } from "../../stores/keyset.ts";
 import { listRunsToImport } from "../../stores/evals/run-values.ts";
 import type { RunValues } from "../../stores/evals/run-values.ts";
 import { ROW_COLUMNS } from "./export-rows.ts";
@@ -84,7 +85,6 @@ async function open(
   }
 }
 
-const HIGHEST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 const RUNS_AT_ONCE = 200;
 
 async function* recordsOfRuns(

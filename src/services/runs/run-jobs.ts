@@ -2,7 +2,7 @@ import { Problem, invalid, notFound, required } from "../../domain/errors.ts";
 import type { RunJobAction, RunJobFilter } from "../../domain/runs/run-job.ts";
 import { MAX_JOB_RUNS, statesOf } from "../../domain/runs/run-job.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
-import { eachRoundRobin, periodically } from "../../platform/periodically.ts";
+import { periodicallyEach } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database } from "../../stores/db.ts";
 import { countRuns, keepRunsOf } from "../../stores/runs/run-lists.ts";
@@ -104,12 +104,10 @@ export function startRunJobSweeper(
   intervalMs: number,
   onError: (error: unknown) => void,
 ): Periodic {
-  return periodically(
+  return periodicallyEach(
     intervalMs,
-    async (isClosed) => {
-      const open = await db.system((connection) => takeOpenRunJobs(connection, AGAIN_AFTER_MS, BATCH));
-      await eachRoundRobin(open, (job) => runJobs.start(job), { isClosed, onError });
-    },
+    () => db.system((connection) => takeOpenRunJobs(connection, AGAIN_AFTER_MS, BATCH)),
+    (job) => runJobs.start(job),
     onError,
   );
 }

@@ -50,7 +50,7 @@ const LISTED_BYTES = 4096;
 const PREVIEW_CHARACTERS = 256;
 
 /** A run's id is made before its row: at most by this much, unless its first attempt crashed. */
-const ID_LEADS_MS = 60_000;
+export const ID_LEADS_MS = 60_000;
 
 const shortened = (column: string): string => `
   (select jsonb_object_agg(key, case when octet_length((value->'v')::text) > ${LISTED_BYTES}
