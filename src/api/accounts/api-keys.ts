@@ -104,7 +104,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of keys.", schema: pageOf(apiKeySchema, "ApiKeyPage") } },
       async handler({ query, principal }) {
-        const page = await listPage({
+        return listPage({
           list: "api-keys",
           orgId: principal.org_id,
           query,
@@ -112,7 +112,6 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
           idOf: (key) => key.key_id,
           present: presentApiKey,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -85,7 +85,7 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
       success: { 200: { description: "A page of members.", schema: memberPage } },
       async handler({ params: { project_id }, query, principal: { org_id } }) {
         await requireProject(db, org_id, project_id, "project");
-        const page = await listPage({
+        return listPage({
           list: "project-members",
           orgId: org_id,
           query,
@@ -94,7 +94,6 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
           idOf: ({ user_id }) => user_id,
           present: presentMember,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({
@@ -174,7 +173,7 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
       success: { 200: { description: "A page of roles.", schema: memberPage } },
       async handler({ params: { user_id }, query, principal: { org_id } }) {
         if (!(await db.org(org_id, (connection) => findUser(connection, user_id)))) throw notFound("user");
-        const page = await listPage({
+        return listPage({
           list: "user-projects",
           orgId: org_id,
           query,
@@ -183,7 +182,6 @@ export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: 
           idOf: ({ project_id }) => project_id,
           present: presentMember,
         });
-        return { status: 200, body: page };
       },
     }),
   ];

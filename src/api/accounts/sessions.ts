@@ -188,7 +188,7 @@ export function createSessionOperations(
         if (!isAdmin(principal) && user_id !== null && user_id !== id)
           throw new Problem("forbidden", "Only admins see the sessions of others.");
         const whose = isAdmin(principal) ? user_id : id;
-        const page = await listPage({
+        return listPage({
           list: "sessions",
           orgId: org_id,
           query,
@@ -197,7 +197,6 @@ export function createSessionOperations(
           idOf: (session) => session.session_id,
           present: (session) => presentSession(session, current),
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

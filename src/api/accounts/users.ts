@@ -104,7 +104,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of users.", schema: pageOf(userSchema, "UserPage") } },
       async handler({ query, principal }) {
-        const page = await listPage({
+        return listPage({
           list: "users",
           orgId: principal.org_id,
           query,
@@ -112,7 +112,6 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
           idOf: (user) => user.user_id,
           present: presentUser,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

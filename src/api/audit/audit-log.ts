@@ -36,7 +36,7 @@ export function createAuditOperations({ db, reads }: ApiDeps): Operation[] {
       success: { 200: { description: "A page of entries.", schema: pageOf(auditEntrySchema, "AuditEntryPage") } },
       async handler({ query, principal: { org_id } }) {
         const filter = filterOf(query);
-        const page = await listPage({
+        return listPage({
           list: "audit-log",
           orgId: org_id,
           query,
@@ -45,7 +45,6 @@ export function createAuditOperations({ db, reads }: ApiDeps): Operation[] {
           idOf: ({ entry_id }) => entry_id,
           present: presentAuditEntry,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -56,7 +56,7 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
       async handler({ params: path, query, principal }) {
         const { org_id } = principal;
         const handle = await handleOf(path, principal);
-        const page = await listPage({
+        return listPage({
           list: "documents",
           orgId: org_id,
           query,
@@ -66,7 +66,6 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
           idOf: (document) => document.file_id,
           present: presentDocument,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -91,7 +91,7 @@ Of a user for whom that is under way it answers the same erasure. What is made f
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of erasures.", schema: pageOf(erasureSchema, "ErasurePage") } },
       async handler({ query, principal: { org_id } }) {
-        const page = await listPage({
+        return listPage({
           list: "erasures",
           orgId: org_id,
           query,
@@ -99,7 +99,6 @@ Of a user for whom that is under way it answers the same erasure. What is made f
           idOf: ({ erasure_id }) => erasure_id,
           present,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -100,7 +100,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       async handler({ params: { dataset_id }, query, principal: { org_id } }) {
         const search = searchOf(query, query.external_id);
         requireVersion(await db.org(org_id, (connection) => requireDataset(connection, dataset_id)), search.version);
-        const page = await listPage({
+        return listPage({
           list: "dataset-rows",
           orgId: org_id,
           query,
@@ -109,7 +109,6 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           idOf: (row) => row.row_id,
           present: presentRow,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

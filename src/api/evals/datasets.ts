@@ -88,7 +88,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema, "DatasetPage") } },
       async handler({ query, principal: { org_id } }) {
         const search = { project_id: query.project_id ?? null, tag: query.tag ?? null };
-        const page = await listPage({
+        return listPage({
           list: "datasets",
           orgId: org_id,
           query,
@@ -97,7 +97,6 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           idOf: (dataset) => dataset.dataset_id,
           present: presentDataset,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -102,7 +102,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       async handler({ query, principal }) {
         const { org_id } = principal;
         const search = { type: query.type ?? null };
-        const page = await listPage({
+        return listPage({
           list: "evaluators",
           orgId: org_id,
           query,
@@ -111,7 +111,6 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           idOf: (row) => row.evaluator_id,
           present: (row) => presentEvaluator(row, principal),
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -68,7 +68,7 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
         await db.org(org_id, (connection) => requireExperiment(connection, experiment_id));
         const state = query.state === undefined ? null : (query.state.toLowerCase() as RowState);
         const search = { state, row_id: query.row_id ?? null };
-        const page = await listPage({
+        return listPage({
           list: "experiment-rows",
           orgId: org_id,
           query,
@@ -79,7 +79,6 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
           isId: (text) => /^\d{1,9}$/.test(text),
           present: presentExperimentRow,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

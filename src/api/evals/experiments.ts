@@ -89,7 +89,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       async handler({ query, principal: { org_id } }) {
         const { project_id = null, dataset_id = null, state = null } = query;
         const search = { project_id, dataset_id, state };
-        const page = await listPage({
+        return listPage({
           list: "experiments",
           orgId: org_id,
           query,
@@ -98,7 +98,6 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
           idOf: (row) => row.experiment_id,
           present: presentExperiment,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -127,7 +127,7 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
           min_score: query.min_score ?? null,
           max_score: query.max_score ?? null,
         };
-        const page = await listPage({
+        return listPage({
           list: "monitor-sampled-runs",
           orgId: org_id,
           query,
@@ -136,7 +136,6 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
           idOf: (row) => row.run_id,
           present: presentSampledRun,
         });
-        return { status: 200, body: page };
       },
     }),
   ];

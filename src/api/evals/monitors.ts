@@ -108,7 +108,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       success: { 200: { description: "A page of monitors.", schema: pageOf(monitorSchema, "MonitorPage") } },
       async handler({ query, principal: { org_id } }) {
         const search = { project_id: query.project_id ?? null, enabled: query.enabled ?? null };
-        const page = await listPage({
+        return listPage({
           list: "monitors",
           orgId: org_id,
           query,
@@ -117,7 +117,6 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
           idOf: (row) => row.monitor_id,
           present: presentMonitor,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

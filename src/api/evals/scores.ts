@@ -163,7 +163,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       async handler({ params: { run_id }, query, principal: { org_id } }) {
         await requireRun(db, org_id, run_id);
         const search = { source: query.source ?? null, name: query.name ?? null, node_id: query.node_id ?? null };
-        const page = await listPage({
+        return listPage({
           list: "scores",
           orgId: org_id,
           query,
@@ -172,7 +172,6 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
           idOf: (row) => row.score_id,
           present: presentScore,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({
@@ -194,7 +193,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       },
       async handler({ query, principal: { org_id } }) {
         const { page_size: _size, cursor: _cursor, direction: _direction, order: _order, ...search } = query;
-        const page = await listPage({
+        return listPage({
           list: "all-scores",
           orgId: org_id,
           query,
@@ -203,7 +202,6 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
           idOf: (row) => row.score_id,
           present: presentScore,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

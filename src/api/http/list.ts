@@ -36,10 +36,10 @@ export function pageOf<Item extends z.ZodType>(
     .meta({ id });
 }
 
+/** The answer that is a page. */
 export interface Page<Item> {
-  readonly data: Item[];
-  readonly cursor: string | null;
-  readonly has_more: boolean;
+  readonly status: 200;
+  readonly body: { readonly data: Item[]; readonly cursor: string | null; readonly has_more: boolean };
 }
 
 export interface ListOptions<Row, Item> {
@@ -79,9 +79,6 @@ export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Prom
   const has_more = rows.length > query.page_size;
   // When going back, a page at the beginning has another one after it.
   const isLast = first === undefined || last === undefined || (!has_more && !back);
-  return {
-    data: page.map(present),
-    cursor: isLast ? null : encodeCursor({ first: idOf(first), last: idOf(last) }, hash),
-    has_more,
-  };
+  const cursor = isLast ? null : encodeCursor({ first: idOf(first), last: idOf(last) }, hash);
+  return { status: 200, body: { data: page.map(present), cursor, has_more } };
 }

@@ -212,7 +212,7 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
         200: { description: "A page of knowledge bases.", schema: pageOf(knowledgeBaseSchema, "KnowledgeBasePage") },
       },
       async handler({ query, principal: { org_id } }) {
-        const page = await listPage({
+        return listPage({
           list: "knowledge-bases",
           orgId: org_id,
           query,
@@ -220,7 +220,6 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
           idOf: (base) => base.knowledge_base_id,
           present: presentKnowledgeBase,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -178,7 +178,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
           content_mime: mime === undefined ? null : mediaType(mime),
           external_id: external_id ?? null,
         };
-        const page = await listPage({
+        return listPage({
           list: "knowledge-base-resources",
           orgId: org_id,
           query,
@@ -188,7 +188,6 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
           idOf: (resource) => resource.resource_id,
           present: presentResource,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

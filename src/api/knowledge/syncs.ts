@@ -98,7 +98,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       async handler({ params: { knowledge_base_id }, query, principal: { org_id } }) {
         await requireBase(org_id, knowledge_base_id);
         const { state = null } = query;
-        const page = await listPage({
+        return listPage({
           list: "knowledge-base-syncs",
           orgId: org_id,
           query,
@@ -107,7 +107,6 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
           idOf: (sync) => sync.sync_id,
           present: (sync) => presentSync(sync),
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({
@@ -144,7 +143,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       async handler({ params: path, query, principal: { org_id } }) {
         const { sync_id } = await requireSync(org_id, path);
         const { outcome = null } = query;
-        const page = await listPage({
+        return listPage({
           list: "knowledge-base-sync-items",
           orgId: org_id,
           query,
@@ -153,7 +152,6 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
           idOf: (item) => item.item_id,
           present: presentSyncItem,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

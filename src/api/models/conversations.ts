@@ -101,7 +101,7 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       },
       async handler({ params: path, query, principal: { org_id } }) {
         const { project_id } = await requireProject(db, org_id, path.project_id, "project");
-        const body = await listPage({
+        return listPage({
           list: "conversations",
           orgId: org_id,
           query,
@@ -110,7 +110,6 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
           idOf: ({ conversation_id }) => conversation_id,
           present: presentConversation,
         });
-        return { status: 200, body };
       },
     }),
     defineOperation({
@@ -144,7 +143,7 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
         const { project_id } = await requireProject(db, org_id, path.project_id, "project");
         const found = await db.org(org_id, (each) => findConversation(each, project_id, path.user_id));
         if (found === null) throw notFound("conversation");
-        const body = await listPage({
+        return listPage({
           list: "conversation turns",
           orgId: org_id,
           query,
@@ -153,7 +152,6 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
           idOf: ({ turn_id }) => turn_id,
           present: presentTurn,
         });
-        return { status: 200, body };
       },
     }),
     defineOperation({

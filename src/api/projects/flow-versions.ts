@@ -114,7 +114,7 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
         },
       },
       async handler({ params: { project_id }, query, principal }) {
-        const page = await db.org(principal.org_id, async (connection) => {
+        return db.org(principal.org_id, async (connection) => {
           if (!(await findProject(connection, project_id))) throw notFound("project");
           return listPage({
             list: "flow-versions",
@@ -127,7 +127,6 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
             present: presentFlowVersion,
           });
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

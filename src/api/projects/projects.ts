@@ -115,7 +115,7 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of projects.", schema: pageOf(projectSchema, "ProjectPage") } },
       async handler({ query, principal }) {
-        const page = await listPage({
+        return listPage({
           list: "projects",
           orgId: principal.org_id,
           query,
@@ -124,7 +124,6 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
           idOf: (project) => project.project_id,
           present: presentProject,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

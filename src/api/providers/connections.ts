@@ -152,7 +152,7 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       },
       async handler({ query, principal: { org_id } }) {
         const filters = { provider_id: query.provider_id, status: query.status };
-        const page = await listPage({
+        return listPage({
           list: "connections",
           orgId: org_id,
           query,
@@ -161,7 +161,6 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
           idOf: (connection) => connection.connection_id,
           present: presentConnection,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

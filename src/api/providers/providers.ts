@@ -13,7 +13,7 @@ import {
 import type { Keyset } from "../../stores/keyset.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import type { ListQuery } from "../http/list.ts";
+import type { ListQuery, Page } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import {
@@ -181,8 +181,8 @@ async function pageById<Item, Shown>(
   fetch: (page: Keyset) => Promise<readonly Item[]>,
   idOf: (item: Item) => string,
   present: (item: Item) => Shown,
-): Promise<{ status: number; body: unknown }> {
+): Promise<Page<Shown>> {
   const isId = (text: string): boolean => text.length <= 200;
   const rows = async (page: Keyset): Promise<Item[]> => [...(await fetch(page))];
-  return { status: 200, body: await listPage({ list, orgId, query, fetch: rows, idOf, present, isId }) };
+  return listPage({ list, orgId, query, fetch: rows, idOf, present, isId });
 }

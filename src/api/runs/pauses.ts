@@ -81,7 +81,7 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
           assignee: whose ?? undefined,
           answerable: may_answer ? { by: answererOf(principal), person: me } : undefined,
         };
-        const page = await listPage({
+        return listPage({
           list: "pauses",
           orgId: org_id,
           query,
@@ -93,7 +93,6 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
           idOf: (pause) => pause.pause_id,
           present: (pause) => present(pause, principal, me),
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -133,7 +133,7 @@ Where no more runs may be under way at once, it waits for a place.`,
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of jobs.", schema: pageOf(jobSchema, "RunJobPage") } },
       async handler({ query, principal: { org_id } }) {
-        const page = await listPage({
+        return listPage({
           list: "run_jobs",
           orgId: org_id,
           query,
@@ -141,7 +141,6 @@ Where no more runs may be under way at once, it waits for a place.`,
           idOf: ({ job_id }) => job_id,
           present,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -133,7 +133,7 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           states: state,
           stuck: query.stuck === undefined ? undefined : { is: query.stuck, afterMs: config.MILLRACE_STUCK_AFTER_MS },
         };
-        const page = await listPage({
+        return listPage({
           list: "runs",
           orgId: org_id,
           query,
@@ -145,7 +145,6 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
           idOf: ({ row }) => row.run_id,
           present: viewListedRun,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

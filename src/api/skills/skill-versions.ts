@@ -49,7 +49,7 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
         200: { description: "A page of versions.", schema: pageOf(skillVersionSchema, "SkillVersionPage") },
       },
       async handler({ params: { skill_id }, query, principal: { org_id } }) {
-        const page = await db.org(org_id, async (connection) => {
+        return db.org(org_id, async (connection) => {
           await requireSkill(connection, skill_id);
           return listPage({
             list: "skill-versions",
@@ -62,7 +62,6 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
             present: presentSkillVersion,
           });
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

@@ -86,7 +86,7 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of skills.", schema: pageOf(skillSchema, "SkillPage") } },
       async handler({ query, principal: { org_id } }) {
-        const page = await listPage({
+        return listPage({
           list: "skills",
           orgId: org_id,
           query,
@@ -94,7 +94,6 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
           idOf: (skill) => skill.skill_id,
           present: presentSkill,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

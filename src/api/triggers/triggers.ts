@@ -178,7 +178,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       async handler({ query, principal }) {
         const { org_id } = principal;
         const { project_id } = query;
-        const page = await listPage({
+        return listPage({
           list: "triggers",
           orgId: org_id,
           query,
@@ -190,7 +190,6 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           idOf: ({ id }) => id,
           present: (trigger) => presentTrigger(trigger, asIn(principal, trigger.project_id)),
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

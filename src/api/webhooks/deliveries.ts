@@ -124,7 +124,7 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
           event_type: event_id === null ? (query.event ?? null) : null,
           since: query.since ?? null,
         };
-        const page = await listPage({
+        return listPage({
           list: "webhook-deliveries",
           orgId: org_id,
           query,
@@ -134,7 +134,6 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
           idOf: (delivery) => delivery.delivery_id,
           present: presentDelivery,
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({

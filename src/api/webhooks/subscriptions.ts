@@ -185,7 +185,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       async handler({ query, principal }) {
         const { org_id } = principal;
         const filters = { failing: query.failing };
-        const page = await listPage({
+        return listPage({
           list: "webhook-subscriptions",
           orgId: org_id,
           query,
@@ -194,7 +194,6 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
           idOf: (subscription) => subscription.subscription_id,
           present: (subscription) => presentSubscription(subscription, principal),
         });
-        return { status: 200, body: page };
       },
     }),
     defineOperation({
