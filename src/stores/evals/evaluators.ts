@@ -121,7 +121,7 @@ export async function pinnedEvaluators(
   db: Db,
   pins: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>,
 ): Promise<PinnedEvaluator[]> {
-  return db.query<PinnedEvaluator & Record<string, unknown>>(
+  return db.query<PinnedEvaluator>(
     {
       name: "pinned_evaluators",
       text: `select v.evaluator_id, v.version, e.name, v.definition, e.secret

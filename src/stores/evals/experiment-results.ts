@@ -75,7 +75,7 @@ export type Summary = Omit<EvaluatorStatus, "ci95" | "baseline" | "pass_rate" | 
 
 /** Summaries of an experiment's scores, one for each version of an evaluator. */
 export async function summarise(db: Db, experimentId: string): Promise<Summary[]> {
-  return db.query<Summary & Record<string, unknown>>(
+  return db.query<Summary>(
     `select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
           percentile_cont(0.5) within group (order by s.number) as median, stddev_samp(s.number) as stddev,
           count(*) filter (where s.error is not null) as errors, count(*) filter (where s.error is null) as said,
@@ -116,7 +116,7 @@ const PAIRS = `from experiment_rows x
 
 /** Compares these rows where the same version scored both. */
 export async function compareRows(db: Db, experimentId: string, baselineId: string): Promise<Difference[]> {
-  return db.query<Difference & Record<string, unknown>>(
+  return db.query<Difference>(
     `select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
           count(*) filter (where s.number - b.number > ${SAME}) as higher, count(*) filter (where s.number - b.number < -${SAME}) as lower,
           count(*) filter (where abs(s.number - b.number) <= ${SAME}) as same
@@ -160,7 +160,7 @@ export async function changedScores(
   otherId: string,
   limit: number,
 ): Promise<ChangedScore[]> {
-  return db.query<ChangedScore & Record<string, unknown>>(
+  return db.query<ChangedScore>(
     `select s.evaluator_id, x.row_id, x.repetition, x.run_id, y.run_id as with_run_id, s.number, b.number as with_number
         ${PAIRS} and abs(s.number - b.number) > ${SAME}
         order by abs(s.number - b.number) desc, x.place, s.evaluator_id limit $3::int`,
@@ -216,7 +216,7 @@ export async function listExperimentRows(
 ): Promise<ScoredRow[]> {
   const bound = beyond === null ? (ascending ? -1 : 2_147_483_647) : Number(beyond);
   const [compare, order] = ascending ? [">", "asc"] : ["<", "desc"];
-  return db.query<ScoredRow & Record<string, unknown>>(
+  return db.query<ScoredRow>(
     `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
           r.inputs, r.expected_outputs, u.outputs, ${scoresOf("x")} as scores,
           case when b.experiment_id is null then null else jsonb_build_object('run_id', b.run_id, 'scores', ${scoresOf("b")}) end as baseline

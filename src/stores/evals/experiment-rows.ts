@@ -63,7 +63,7 @@ export async function openRows(
   { lane, lanes, after }: { readonly lane: number; readonly lanes: number; readonly after: number },
   limit: number,
 ): Promise<OpenRow[]> {
-  return db.query<OpenRow & Record<string, unknown>>(
+  return db.query<OpenRow>(
     {
       name: "open_experiment_rows",
       text: `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs
@@ -159,7 +159,7 @@ export async function ranRows(
 ): Promise<RanRow[]> {
   const places = "places" in which ? which.places : null;
   const page = "places" in which ? { after: -1, limit: which.places.length } : which;
-  return db.query<RanRow & Record<string, unknown>>(
+  return db.query<RanRow>(
     {
       name: places === null ? "page_of_ran_rows" : "ran_rows",
       text: `select x.place, x.run_id, r.expected_outputs, r.metadata, u.state as run_state, u.state_reason, u.error,

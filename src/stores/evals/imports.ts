@@ -225,7 +225,7 @@ const OPEN = lockRoundRobin({
 
 /** Imports that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
-  return db.query<ImportInput & Record<string, unknown>>(
+  return db.query<ImportInput>(
     {
       name: "take_open_eval_imports",
       text: `update eval_imports i set checked_at = now() from (

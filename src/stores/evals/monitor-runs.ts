@@ -10,7 +10,7 @@ export type SamplingMonitor = RunSelection & {
 
 /** The enabled monitors of some organisations. System only. */
 export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promise<SamplingMonitor[]> {
-  return db.query<SamplingMonitor & Record<string, unknown>>(
+  return db.query<SamplingMonitor>(
     {
       name: "enabled_monitors",
       text: `select monitor_id, org_id, project_id, flow_versions, filter, sampling_rate, created_at from eval_monitors
@@ -107,7 +107,7 @@ export async function beginScoring(
   limit: number,
   suspicious: number,
 ): Promise<WaitingRun[]> {
-  return db.query<WaitingRun & Record<string, unknown>>(
+  return db.query<WaitingRun>(
     {
       name: "begin_monitor_scoring",
       text: `with waiting as (

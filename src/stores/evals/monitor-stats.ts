@@ -97,7 +97,7 @@ export async function countSeen(
   monitorId: string,
   { from, to, previous_from, bucket_seconds }: StatsRange,
 ): Promise<SeenRuns[]> {
-  return db.query<SeenRuns & Record<string, unknown>>(
+  return db.query<SeenRuns>(
     {
       name: "count_monitor_seen",
       text: `select case when hour >= $2::timestamptz then 'current' else 'previous' end as period,
@@ -128,7 +128,7 @@ export async function summariseWindows(
   monitorId: string,
   conditions: readonly AlertCondition[],
 ): Promise<WindowSummary[]> {
-  return db.query<WindowSummary & Record<string, unknown>>(
+  return db.query<WindowSummary>(
     {
       name: "summarise_monitor_windows",
       text: `select now() as now, o.*
@@ -226,7 +226,7 @@ export async function listSampledRuns(
   const matching = `and ${said(`($5::text is null or case $5 when 'passed' then s.passed when 'failed' then not s.passed else s.failed end)
       and ($6::float8 is null or s.number >= $6) and ($7::float8 is null or s.number <= $7)`)}
     and ($5::text is distinct from 'passed' or not ${said("s.passed is false")})`;
-  return db.query<SampledRun & Record<string, unknown>>(
+  return db.query<SampledRun>(
     {
       name: `list_sampled_runs_${filtered ? "matching_" : ""}${suffix}`,
       text: `select t.run_id, t.ended_at, t.flow_version, t.scored_at, r.state, r.inputs, r.outputs,

@@ -18,7 +18,7 @@ export async function listRunsToImport(
   before: string,
   limit: number,
 ): Promise<RunValues[]> {
-  return db.query<RunValues & Record<string, unknown>>(
+  return db.query<RunValues>(
     {
       name: "list_runs_to_import",
       text: `select run_id, inputs, outputs, metadata from runs

@@ -24,7 +24,7 @@ const MAX_NODES = 1000;
 
 /** The scored parts of ended runs. */
 export async function sampleRuns(db: Db, runIds: readonly string[]): Promise<SampleRun[]> {
-  return db.query<SampleRun & Record<string, unknown>>(
+  return db.query<SampleRun>(
     {
       name: "sample_runs",
       text: `select r.run_id, r.state, r.inputs, r.outputs, r.metadata, r.error, r.usage, r.citations,
@@ -55,7 +55,7 @@ const MAX_OUTPUT_BYTES = 64 * 1024;
 
 /** The nodes of runs with their outputs, the top level first, in the order in which they started. */
 export async function sampleNodes(db: Db, runIds: readonly string[]): Promise<RecordedNode[]> {
-  return db.query<RecordedNode & Record<string, unknown>>(
+  return db.query<RecordedNode>(
     {
       name: "sample_nodes",
       text: `select n.run_id, n.path, n.node_id, n.type, n.state, n.error, extract(epoch from n.finished_at - n.started_at) * 1000 as latency_ms,

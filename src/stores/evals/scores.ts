@@ -76,7 +76,7 @@ const COLUMNS = `score_id, org_id, run_id, node_id, name, data_type, value, numb
 
 /** One score, or null; `lock` locks it until the transaction ends. */
 export async function findScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow | null> {
-  return db.first<ScoreRow & Record<string, unknown>>(
+  return db.first<ScoreRow>(
     {
       name: lock ? "lock_score" : "find_score",
       text: `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid ${lock ? "for update" : ""}`,
@@ -164,7 +164,7 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
   const asked = (Object.keys(CONDITIONS) as Array<keyof ScoreSearch>).filter((name) => (search[name] ?? null) !== null);
   const conditions = asked.map((name, i) => ` and ${CONDITIONS[name](`$${i + 3}`)}`).join("");
   // Unnamed, so that it is planned for these conditions, which decide the index.
-  return db.query<ScoreRow & Record<string, unknown>>(
+  return db.query<ScoreRow>(
     `select ${COLUMNS} from scores where org_id = current_org()${conditions}
         and score_id ${compare} $1::uuid order by score_id ${order} limit $2::int`,
     [bound, page.limit, ...asked.map((name) => search[name])],
