@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { Context } from "@temporalio/activity";
+import { digestId } from "../../src/domain/derived-id.ts";
 import { Problem } from "../../src/domain/errors.ts";
 import type { SyncInput } from "../../src/domain/knowledge/sync.ts";
-import { uuid7Of } from "../../src/domain/uuid.ts";
+import { firstIdOf } from "../../src/domain/uuid.ts";
 import { requestSync } from "../../src/services/knowledge/sync.ts";
 import type { SyncDeps } from "../../src/services/knowledge/sync.ts";
 
@@ -10,11 +10,7 @@ import type { SyncDeps } from "../../src/services/knowledge/sync.ts";
 export function createBeginScheduledSync(deps: SyncDeps) {
   return async function beginScheduledSync(base: Omit<SyncInput, "sync_id">): Promise<void> {
     const { scheduledTimestampMs, workflowExecution } = Context.current().info;
-    const time = scheduledTimestampMs.toString(16).padStart(12, "0");
-    const hash = createHash("sha256")
-      .update(workflowExecution?.runId ?? "")
-      .digest("hex");
-    const sync_id = uuid7Of(`${time.slice(0, 8)}-${time.slice(8)}`, hash);
+    const sync_id = digestId(firstIdOf(scheduledTimestampMs), workflowExecution?.runId ?? "");
     const sync = { ...base, sync_id, mode: "incremental", delete_missing: true, trigger: "schedule" } as const;
     try {
       await requestSync(deps, sync);

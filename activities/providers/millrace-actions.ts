@@ -1,6 +1,6 @@
 import { Problem } from "../../src/domain/errors.ts";
 import type { Json } from "../../src/domain/json.ts";
-import { derivedId } from "../../src/domain/knowledge/ingest.ts";
+import { derivedId } from "../../src/domain/derived-id.ts";
 import { ActionRefused, asText } from "../../src/domain/providers/action.ts";
 import { NodeFailure } from "../../src/domain/runs/failure.ts";
 import { admitNested } from "../../src/services/triggers/chain.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import contentDisposition from "content-disposition";
 import { ROW_STATUSES, rowContent, rowContentSchema } from "../../domain/evals/dataset.ts";
-import { derivedId } from "../../domain/knowledge/ingest.ts";
+import { derivedId } from "../../domain/derived-id.ts";
 import {
   addRows,
   changeRow,

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { derivedId } from "../derived-id.ts";
 import type { JsonObject } from "../json.ts";
 import type { NewEvent } from "../webhooks/events.ts";
 
@@ -34,11 +34,4 @@ export function resourceEvent(
       ? { ...same, status: "indexed", chunk_count: outcome.chunk_count, error: null }
       : { ...same, status: "error", chunk_count: null, error: { ...outcome.error } };
   return { event_id, org_id, type: `knowledge_base.resource.${type}`, data };
-}
-
-/** A UUIDv7 with the time of another one; a digest of `name` replaces the random part. */
-export function derivedId(id: string, name: string): string {
-  const digits = createHash("sha256").update(`${id} ${name}`).digest("hex");
-  const variant = ((Number.parseInt(digits[3] ?? "0", 16) & 3) | 8).toString(16);
-  return `${id.slice(0, 14)}7${digits.slice(0, 3)}-${variant}${digits.slice(4, 7)}-${digits.slice(7, 19)}`;
 }

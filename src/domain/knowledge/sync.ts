@@ -1,5 +1,5 @@
 import type { NewEvent } from "../webhooks/events.ts";
-import { derivedId } from "./ingest.ts";
+import { derivedId } from "../derived-id.ts";
 
 export const SYNC_MODES = ["incremental", "full", "dry_run"] as const;
 export type SyncMode = (typeof SYNC_MODES)[number];

@@ -1,6 +1,4 @@
-import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
-import { uuid7Of } from "../../domain/uuid.ts";
 import { verdictOf } from "../../domain/evals/experiment.ts";
 import type {
   ExperimentEndInput,
@@ -12,7 +10,7 @@ import type {
   RowState,
   Verdict,
 } from "../../domain/evals/experiment.ts";
-import { derivedId } from "../../domain/knowledge/ingest.ts";
+import { derivedId, digestId } from "../../domain/derived-id.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { Database, Db } from "../../stores/db.ts";
@@ -178,10 +176,7 @@ function isSpent({ max_cost_usd, cost_usd }: ExperimentRow): boolean {
 
 /** An id with the present time, like any run's; the rest is derived from the row. The row stores it. */
 function runIdOf(experimentId: string, { row_id, repetition, attempt }: OpenRow): string {
-  return uuid7Of(
-    uuidv7(),
-    createHash("sha256").update(`${experimentId} ${row_id} ${repetition} ${attempt}`).digest("hex"),
-  );
+  return digestId(uuidv7(), `${experimentId} ${row_id} ${repetition} ${attempt}`);
 }
 
 /** Thrown if a run's workflow has ended but its record does not say so yet. The reconciler settles the record. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
-import { derivedId } from "../../domain/knowledge/ingest.ts";
+import { derivedId } from "../../domain/derived-id.ts";
 import type { DuplicateRule } from "../../domain/knowledge/ingest.ts";
 import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
 import { readMetadata } from "../../domain/knowledge/metadata.ts";

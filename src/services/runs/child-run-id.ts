@@ -1,6 +1,5 @@
-import { createHash } from "node:crypto";
 import { uuidv7 } from "uuidv7";
-import { uuid7Of } from "../../domain/uuid.ts";
+import { digestId } from "../../domain/derived-id.ts";
 
 /** Characters at the end of a child's id that identify the calling run and node. */
 const MADE_OF_NAMES = 22;
@@ -10,7 +9,7 @@ const MADE_OF_NAMES = 22;
  * run.
  */
 export function childRunId(parentRunId: string, path: string): string {
-  return uuid7Of(uuidv7(), createHash("sha256").update(`${parentRunId} ${path}`).digest("hex"));
+  return digestId(uuidv7(), `${parentRunId} ${path}`);
 }
 
 /** The end of the id of a child that a node of a run has called. */

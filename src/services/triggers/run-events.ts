@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
+import { digestId } from "../../domain/derived-id.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { MAX_TRIGGER_DEPTH } from "../../domain/triggers/trigger.ts";
-import { uuid7Of } from "../../domain/uuid.ts";
 import { OVERSIZE } from "../../domain/webhooks/events.ts";
 import type { DomainEvent, EventType } from "../../domain/webhooks/events.ts";
 import type { Db } from "../../stores/db.ts";
@@ -27,7 +26,7 @@ export async function queueRunEvents(db: Db, events: readonly DomainEvent[]): Pr
   if (matches.length === 0) return false;
   const depths = await depthsOf(db, [...new Set(matches.map(({ event }) => runOf(event)))]);
   const firings = matches.map(({ trigger, event }) => ({
-    run_id: uuid7Of(event.event_id, createHash("sha256").update(`${trigger.id} ${event.event_id}`).digest("hex")),
+    run_id: digestId(event.event_id, `${trigger.id} ${event.event_id}`),
     org_id: event.org_id,
     trigger_id: trigger.id,
     key: event.event_id,

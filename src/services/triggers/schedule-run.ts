@@ -1,9 +1,9 @@
-import { createHash } from "node:crypto";
+import { digestId } from "../../domain/derived-id.ts";
 import { Problem } from "../../domain/errors.ts";
 import type { RunInput } from "../../domain/runs/run.ts";
 import { NO_PLACE } from "../../domain/triggers/scheduled.ts";
 import type { ScheduledInput } from "../../domain/triggers/trigger.ts";
-import { uuid7Of } from "../../domain/uuid.ts";
+import { firstIdOf } from "../../domain/uuid.ts";
 import { dropFiring, recordFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
@@ -52,9 +52,5 @@ export function createScheduledRuns(deps: Omit<StartRunDeps, "starter" | "onStar
 }
 
 function scheduledRunId(id: string, scheduledAt: string): string {
-  const time = Date.parse(scheduledAt).toString(16).padStart(12, "0");
-  return uuid7Of(
-    `${time.slice(0, 8)}-${time.slice(8)}`,
-    createHash("sha256").update(`${id} ${scheduledAt}`).digest("hex"),
-  );
+  return digestId(firstIdOf(Date.parse(scheduledAt)), `${id} ${scheduledAt}`);
 }
