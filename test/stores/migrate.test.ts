@@ -1,25 +1,20 @@
-import { randomBytes } from "node:crypto";
 import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, inject, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { findAccessGaps } from "../../src/stores/access.ts";
 import { openDatabase } from "../../src/stores/db.ts";
 import type { Db } from "../../src/stores/db.ts";
 import { migrate } from "../../src/stores/migrate.ts";
-import { administer, cloneDatabase } from "../support/database.ts";
+import { administer, cloneDatabase, emptyDatabase } from "../support/database.ts";
 import { bareServer, MIGRATIONS } from "../support/own-postgres.ts";
 import { scratchDirectory } from "../support/scratch.ts";
 
 const files = readdirSync(MIGRATIONS).toSorted();
 
-async function emptyDatabase(): Promise<string> {
-  const { adminUrl } = inject("millrace");
-  const name = `migrated_${randomBytes(4).toString("hex")}`;
-  await administer(adminUrl, `create database ${name}`);
-  onTestFinished(() => administer(adminUrl, `drop database ${name} with (force)`));
-  const url = new URL(adminUrl);
-  url.pathname = `/${name}`;
-  return url.href;
+async function empty(): Promise<string> {
+  const { url, drop } = await emptyDatabase();
+  onTestFinished(drop);
+  return url;
 }
 
 async function asked<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
@@ -34,7 +29,7 @@ async function asked<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
 const gaps = (url: string) => asked(url, findAccessGaps);
 
 it("one of several concurrent migrators applies everything, and the others find it done", async () => {
-  const url = await emptyDatabase();
+  const url = await empty();
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => migrate(url, MIGRATIONS)));
   expect(outcomes.map(({ applied }) => applied.length).toSorted((a, b) => a - b)).toEqual([0, 0, 0, files.length]);
 });
@@ -64,7 +59,7 @@ it("no migration that is new since 0.1.0 keeps runs from being written while it 
 });
 
 it("migrations make every policy and grant", async () => {
-  const url = await emptyDatabase();
+  const url = await empty();
   expect(await migrate(url, MIGRATIONS)).toEqual({ applied: files, mended: [] });
   expect(await gaps(url)).toEqual([]);
 });

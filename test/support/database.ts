@@ -6,15 +6,24 @@ import type { Database } from "../../src/stores/db.ts";
 import type { SharedParts } from "./shared-parts.ts";
 
 /** Creates a separate database from the migrated template, in some 50 ms. `drop` cuts its sessions and removes it. */
-export async function cloneDatabase(
+export function cloneDatabase(
   parts: Pick<SharedParts, "adminUrl" | "template"> = inject("millrace"),
 ): Promise<{ url: string; drop(): Promise<void> }> {
+  return createDatabase(parts.adminUrl, `template ${parts.template}`);
+}
+
+/** Creates a database without any table. `drop` cuts its sessions and removes it. */
+export function emptyDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  return createDatabase(inject("millrace").adminUrl);
+}
+
+async function createDatabase(adminUrl: string, options = ""): Promise<{ url: string; drop(): Promise<void> }> {
   // Not a counter: vitest loads this module more than once in a process, each time with a count of its own.
   const name = `test_${process.pid}_${randomBytes(6).toString("hex")}`;
-  await administer(parts.adminUrl, `create database ${name} template ${parts.template}`);
-  const url = new URL(parts.adminUrl);
+  await administer(adminUrl, `create database ${name} ${options}`);
+  const url = new URL(adminUrl);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => administer(parts.adminUrl, `drop database if exists ${name} with (force)`) };
+  return { url: url.href, drop: () => administer(adminUrl, `drop database if exists ${name} with (force)`) };
 }
 
 /** Opens a new migrated, empty database, without a data key, for tests of stores. `close` removes it. */

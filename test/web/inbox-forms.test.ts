@@ -69,6 +69,13 @@ describe("a list in a form", () => {
 });
 
 describe("a form", () => {
+  it("has its fields in the order in which they are written", async () => {
+    const names = ["surname", "name", "street", "no"];
+    await openForm(Object.fromEntries(names.map((name) => [name, { type: "string" }])), names);
+    const labels = await page.locator("form label").allInnerTexts();
+    expect(labels.filter((each) => names.includes(each))).toEqual(names);
+  });
+
   it("sends a date, a choice, a list and an object within it as they are typed", async () => {
     const address = {
       type: "object",

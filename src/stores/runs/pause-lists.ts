@@ -4,6 +4,7 @@ import { jsonb } from "../jsonb.ts";
 import type { Db } from "../db.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import { PAUSE, PAUSES } from "./pauses.ts";
 import type { PauseRow } from "./pauses.ts";
 import { OPEN } from "../states.ts";
 
@@ -21,7 +22,7 @@ export interface PauseFilter {
 /** A pause with the flow of its run. */
 export type ListedPauseRow = PauseRow & { readonly project_id: string; readonly flow_version: number };
 
-const COLUMNS = "p.*, r.project_id, r.flow_version";
+const COLUMNS = `${PAUSE}, r.project_id, r.flow_version`;
 
 /** A page of an organisation's pauses, in the order they were opened. An ended run's pauses are not open. */
 export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: Keyset): Promise<ListedPauseRow[]> {
@@ -46,7 +47,7 @@ export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: 
     );
   }
   return db.query<ListedPauseRow>(
-    `select ${COLUMNS} from run_pauses p join runs r using (run_id) where ${conditions.join(" and ")}
+    `select ${COLUMNS} from ${PAUSES} join runs r using (run_id) where ${conditions.join(" and ")}
      order by p.pause_id ${order} limit $2::int`,
     values,
   );
@@ -56,7 +57,7 @@ export async function findPause(db: Db, pauseId: string): Promise<ListedPauseRow
   const rows = await db.query<ListedPauseRow>(
     {
       name: "find_pause",
-      text: `select ${COLUMNS} from run_pauses p join runs r using (run_id)
+      text: `select ${COLUMNS} from ${PAUSES} join runs r using (run_id)
         where p.org_id = current_org() and p.pause_id = $1::uuid`,
     },
     [pauseId],

@@ -12,14 +12,20 @@ export interface PauseRow extends PauseOpening {
   readonly resolved_at: string | null;
 }
 
+/** A pause with the members of its data and its form in the order in which they were written. From PAUSES. */
+export const PAUSE = `p.pause_id, p.run_id, p.org_id, p.workflow_id, p.node_id, p.path, p.kind, p.message,
+  coalesce(t.data, p.data::json) as data, coalesce(t.form, p.form::json) as form, p.actions, p.required_approvals, p.assignees,
+  p.received, p.expires_at, p.on_timeout, p.status, p.resolution, p.created_at, p.resolved_at`;
+export const PAUSES = "run_pauses p left join run_pause_texts t using (pause_id)";
+
 /** The pauses that a run shows, in order: its own, and its sub-flows' at their paths in it. */
 export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
   const rows = await db.query<PauseRow>(
     {
       name: "list_pauses",
-      text: `select p.*, null as shown_path from run_pauses as p where p.run_id = $1::uuid
+      text: `select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = $1::uuid
         union all
-        select p.*, shown.path from run_shown_pauses as shown join run_pauses as p using (pause_id) where shown.run_id = $1::uuid`,
+        select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id) where shown.run_id = $1::uuid`,
     },
     [runId],
   );
@@ -67,7 +73,9 @@ function inOrder<Row extends PauseRow>(rows: readonly Row[]): Row[] {
 
 /** One pause, locked until the transaction ends. Lock the run first (`lockRun`): every writer takes them in that order. */
 export async function lockPause(db: Db, pauseId: string): Promise<PauseRow | null> {
-  const rows = await db.query<PauseRow>("select * from run_pauses where pause_id = $1::uuid for update", [pauseId]);
+  const rows = await db.query<PauseRow>(`select ${PAUSE} from ${PAUSES} where p.pause_id = $1::uuid for update of p`, [
+    pauseId,
+  ]);
   return rows[0] ?? null;
 }
 
@@ -104,7 +112,7 @@ export async function replaceResolution(db: Db, pauseId: string, resolution: Pau
 export async function undeliveredPauses(db: Db, olderThanMs: number, limit: number): Promise<PauseRow[]> {
   return db.query<PauseRow>(
     // Nobody acknowledges resolutions of terminal runs, and they would fill the batch.
-    `select p.* from run_pauses p join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
+    `select ${PAUSE} from ${PAUSES} join runs r using (run_id) where p.status = 'resolved' and p.delivered_at is null
        and r.state in (${OPEN})
        and p.resolved_at < now() - make_interval(secs => $1::float8 / 1000)
      order by row_number() over (partition by p.org_id order by p.resolved_at) limit $2`,

@@ -1,6 +1,7 @@
 import type { RunState } from "../../domain/runs/run.ts";
 import type { Db } from "../db.ts";
 import { OPEN, TERMINAL } from "../states.ts";
+import { PAUSE, PAUSES } from "./pauses.ts";
 import type { PauseRow } from "./pauses.ts";
 import type { RunRow } from "./runs.ts";
 
@@ -80,8 +81,6 @@ export async function openRuns(db: Db, projectId: string, after: string, limit: 
   return rows.map(({ run_id }) => run_id);
 }
 
-/** As in the predicate of the index of live runs. */
-
 /** The first pauses of each of these runs, in the order they were opened; at most `each` of a run. */
 export async function listPausesOf(
   db: Db,
@@ -91,15 +90,15 @@ export async function listPausesOf(
   const rows = await db.query<PauseRow & { readonly shown_in_run: string; readonly shown_path: string | null }>(
     {
       name: "list_pauses_of",
-      text: `select p.*, r.run_id as shown_in_run from unnest($1::uuid[]) as r (run_id)
+      text: `select shown.*, r.run_id as shown_in_run from unnest($1::uuid[]) as r (run_id)
         cross join lateral (
           select * from (
-            select own.*, null as shown_path from run_pauses as own where own.run_id = r.run_id
+            select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = r.run_id
             union all
-            select inner_.*, shown.path from run_shown_pauses as shown join run_pauses as inner_ using (pause_id)
+            select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id)
             where shown.run_id = r.run_id
           ) as either order by created_at, pause_id limit $2::integer
-        ) as p`,
+        ) as shown`,
     },
     [runIds, each],
   );

@@ -1,5 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import type { RunState, RunUpdate } from "../../domain/runs/run.ts";
+import type { PauseOpening, RunState, RunUpdate } from "../../domain/runs/run.ts";
 import { isTerminal } from "../../domain/runs/run.ts";
 import { MAX_EVENT_DATA_BYTES } from "../../domain/webhooks/events.ts";
 import { jsonb } from "../jsonb.ts";
@@ -60,7 +60,7 @@ export async function recordRun(
     update.outputs ? jsonb(update.outputs) : null,
     jsonb(update.nodes),
     jsonb(events),
-    jsonb(update.pauses_opened ?? []),
+    jsonb((update.pauses_opened ?? []).map(withTexts)),
     update.pauses_taken ?? [],
     update.checkpoint ? jsonb(update.checkpoint) : null,
     update.error ? jsonb(update.error) : null,
@@ -75,6 +75,11 @@ export async function recordRun(
   const { old_state, latency_ms, changed_nodes, ...row } = written;
   const { state, project_id } = row;
   return { old_state, state, project_id, latency_ms, changed_nodes, row: withRow ? row : null };
+}
+
+/** A pause with the texts of what people read: they keep the order of members, which jsonb does not. */
+function withTexts(pause: PauseOpening): PauseOpening & { readonly data_text: string; readonly form_text: string } {
+  return { ...pause, data_text: jsonb(pause.data), form_text: jsonb(pause.form) };
 }
 
 /** Locks the run's row first, like every writer of a run's data. */

@@ -1,6 +1,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import { flow } from "../../engine/support.ts";
 import { asking, openTenant, slow } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
+
+type Run = { readonly run_id: string };
 
 let tenant: ApiTenant;
 let project: string;
@@ -30,6 +33,36 @@ describe("the pauses of an organisation", () => {
     const viewer = await tenant.user("viewer");
     const one = await viewer.get(`/v2/pauses/${body.data[0].pause_id}`);
     expect(one).toMatchObject({ status: 200, body: { ...body.data[0], may_answer: false } });
+  });
+
+  it("have their data and form in the order in which they are written, wherever they are shown", async () => {
+    const form = {
+      type: "object",
+      required: ["surname", "name"],
+      properties: { surname: { type: "string", title: "Surname" }, name: { type: "string" }, no: { type: "integer" } },
+    };
+    const own = await openTenant();
+    const asks = await own.deploy(asking({ form, data: '{"street": "Mill Lane", "no": 7}' }));
+    const calls = [
+      { id: "flow-0", type: "subflow", config: { project_id: asks } },
+      { id: "out-0", type: "output" },
+    ];
+    const around = await own.deploy(flow(calls, ["flow-0>out-0"]));
+    const inference = `/inference/v0/run/${own.org_id}/${around}`;
+    const { body: paused } = await own.public.post(inference, {});
+    const [inner] = (await own.secret.get(`/v2/runs?parent_run_id=${paused.run_id}`)).body.data;
+    const listed = await own.secret.get("/v2/runs");
+    const waiting = await own.secret.get("/v2/pauses");
+    const shown = [
+      paused.pause,
+      (await own.public.get(`${inference}/metadata?run_id=${paused.run_id}`)).body.pause,
+      ...[paused, inner].map(({ run_id }) => listed.body.data.find((run: Run) => run.run_id === run_id).pauses[0]),
+      ...(await Promise.all([paused, inner].map(async ({ run_id }) => (await own.until(run_id, "PAUSED")).pauses[0]))),
+      waiting.body.data[0],
+      (await own.secret.get(`/v2/pauses/${paused.pause.pause_id}`)).body,
+    ];
+    const written = JSON.stringify([{ street: "Mill Lane", no: 7 }, form]);
+    expect(shown.map((pause) => JSON.stringify([pause.data, pause.form]))).toEqual(shown.map(() => written));
   });
 
   it("tell how and by whom they were decided, and leave the open ones", async () => {
