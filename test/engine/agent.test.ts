@@ -46,14 +46,10 @@ afterAll(async () => {
 });
 
 /** A service with two operations that read and one that orders. */
-function document(url: string) {
+function document(url: string, properties: object = { item: { type: "string" }, count: { type: "integer" } }) {
   const query = (name: string, required = true) => ({ name, in: "query", required, schema: { type: "string" } });
   const answers = { 200: { description: "ok" } };
-  const item = {
-    type: "object",
-    properties: { item: { type: "string" }, count: { type: "integer" } },
-    required: ["item"],
-  };
+  const item = { type: "object", properties, required: ["item"] };
   return {
     openapi: "3.1.0",
     info: { title: "Town", version: "1" },
@@ -103,6 +99,25 @@ const total = COUNTED.input + COUNTED.output;
 const told = (): string => JSON.stringify(stub.calls.at(-1)?.body.messages);
 
 describe("a model with tools", () => {
+  it("sees the arguments of a tool in the order of its document, which is that of the last import", async () => {
+    const properties = (names: readonly string[]) =>
+      Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    for (const names of [
+      ["reason", "item"],
+      ["item", "reason"],
+    ]) {
+      const openapi = document(target.url, properties(names));
+      const { body } = await bench.api.post("/v2/providers", { provider_id: "ordered", openapi });
+      expect(body.import.changed).toEqual([]);
+      const { body: shown } = await bench.api.get("/v2/providers/ordered/actions/order");
+      expect(Object.keys(shown.input_schema.properties.body.properties)).toEqual(names);
+      stub.next({ text: ["Done."] });
+      await bench.run(agent({ tools: [action("order", { provider_id: "ordered" })] }), { "in-0": "Order it" });
+      const parameters = stub.calls.at(-1)?.body.tools[0].function.parameters;
+      expect(Object.keys(parameters.properties.body.properties)).toEqual(names);
+    }
+  });
+
   it("sees the node's pictures at each step, and is made to call a tool at the first one only", async () => {
     const from = stub.calls.length;
     stub.next(calls(["town_weather", { city: "Rome" }]), { text: ["Sunny."] });

@@ -11,6 +11,8 @@ export interface ImportedProviderRow {
 }
 
 const OWN = "org_id = current_org() and provider_id = $1::text";
+/** An action with the members of its schemas in the order in which they were written, unless a version of before has replaced it since. */
+const ACTION = "case when written_action::jsonb = action then written_action else action::json end as action";
 
 export async function findImportedProvider(db: Db, providerId: string): Promise<ImportedProviderRow | null> {
   const rows = await db.query<ImportedProviderRow>(
@@ -54,7 +56,7 @@ export interface ActionDifference {
   readonly description: { readonly before: string | null; readonly after: string | null };
 }
 
-/** How actions differ from the provider's present ones, by id. */
+/** How actions differ from the provider's present ones, by id. Another order of members is no difference. */
 export async function compareImportedActions(
   db: Db,
   providerId: string,
@@ -113,14 +115,17 @@ export async function replaceImportedActions(
       name: "replace_imported_actions",
       text: `
 with fresh as (
-  select action->>'action_id' as action_id, action from jsonb_array_elements($3::jsonb) as action
+  select written->>'action_id' as action_id, written, written::jsonb as action from json_array_elements($3::json) as written
 ),
 gone as (
   delete from imported_actions where org_id = $1::uuid and provider_id = $2::text and action_id not in (select action_id from fresh)
   returning action_id
 )
-insert into imported_actions (org_id, provider_id, action_id, action) select $1::uuid, $2::text, action_id, action from fresh
-on conflict (org_id, provider_id, action_id) do update set action = excluded.action where imported_actions.action <> excluded.action`,
+insert into imported_actions (org_id, provider_id, action_id, action, written_action)
+select $1::uuid, $2::text, action_id, action, written from fresh
+on conflict (org_id, provider_id, action_id) do update set action = excluded.action, written_action = excluded.written_action
+where imported_actions.written_action::text is distinct from excluded.written_action::text
+  or imported_actions.action <> excluded.action`,
     },
     [orgId, providerId, actions],
   );
@@ -140,7 +145,7 @@ export async function importedActions(
   const rows = await db.query<{ action: ImportedAction }>(
     {
       name: "imported_actions",
-      text: `select action from imported_actions where ${OWN} and action_id = any ($2::text[])
+      text: `select ${ACTION} from imported_actions where ${OWN} and action_id = any ($2::text[])
         order by array_position($2::text[], action_id)`,
     },
     [providerId, actionIds],
@@ -154,7 +159,7 @@ export async function listImportedActions(db: Db, providerId: string, page: Keys
   const rows = await db.query<{ action: ImportedAction }>(
     {
       name: `list_imported_actions_${order}`,
-      text: `select action from imported_actions where ${OWN} and ($2::text is null or action_id collate "C" ${compare} $2::text)
+      text: `select ${ACTION} from imported_actions where ${OWN} and ($2::text is null or action_id collate "C" ${compare} $2::text)
         order by action_id collate "C" ${order} limit $3::int`,
     },
     [providerId, page.beyond, page.limit],
