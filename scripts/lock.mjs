@@ -1,13 +1,16 @@
-// A file that one process at a time holds. Plain Node: it is used before anything is installed.
+// A lock that one process at a time holds: a file. Plain Node, because it is used before anything is installed.
 import { randomUUID } from "node:crypto";
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Waits for the lock and takes it; answers what releases it. The lock of a process that has ended is taken over. `what` is said of who waits. */
+/**
+ * Waits for the lock, takes it, and returns a function that releases it. Takes over the lock of a process that has ended.
+ * `what` names what the process waits for, in its message.
+ */
 export async function lock(file, what) {
   mkdirSync(dirname(file), { recursive: true });
-  // Whose it is, and which time: another time it is another lock, though the process be the same.
+  // The process that holds it, and an id: one process may take the lock several times.
   const mine = `${process.pid} ${randomUUID()}`;
   for (let waited = 0; ; waited += 200) {
     if (create(file, mine)) break;
@@ -21,7 +24,7 @@ export async function lock(file, what) {
   };
 }
 
-/** Makes a file with this content, unless there is one. It is never there without its content. */
+/** Makes a file with this content, unless there is one. Nobody sees it without its content. */
 function create(file, content) {
   const whole = `${file}.${randomUUID()}`;
   writeFileSync(whole, content);
@@ -37,8 +40,8 @@ function create(file, content) {
 }
 
 /**
- * Puts one's own lock in the place of one whose owner has ended. Several may try: who has the right to it looks again whether it is
- * still that lock, so that none removes what another has just taken.
+ * Replaces the lock `held`, whose owner has ended, by `mine`. Several processes may try: a second file lets one at a time do it,
+ * who first looks whether the lock is still `held`, so that nobody removes the lock that another has just taken.
  */
 function takeOver(file, held, mine) {
   const right = `${file}.taken-over`;
@@ -67,7 +70,7 @@ function read(file) {
   }
 }
 
-/** 0: of an empty file, whose owner was killed while it wrote. */
+/** The process that holds a lock; 0 for an empty file, whose owner was killed while it wrote. */
 function owner(content) {
   return Number.parseInt(content, 10) || 0;
 }

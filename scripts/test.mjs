@@ -1,20 +1,20 @@
 // Runs all tests of one vitest configuration. Some 4 000 of them use real servers, in CI on machines whose load nobody knows.
-// So files that fail are run a second time, one after the other, on servers of their own; what then passes is named.
-// Usage: node scripts/test.mjs CONFIG [VITEST ARGUMENT...]. With arguments, of a part of the tests, nothing is repeated.
+// So it runs files that fail a second time, one after the other, on servers of their own, and names those that then pass.
+// Usage: node scripts/test.mjs CONFIG [VITEST ARGUMENT...]. With arguments it runs a part of the tests, and repeats none.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** With more than that the code is at fault, and not the machine. */
+/** If more files fail, the code is at fault, and not the machine. */
 const MOST_REPEATED_FILES = 8;
 const root = fileURLToPath(new URL("..", import.meta.url));
 const vitest = join(root, "node_modules/vitest/vitest.mjs");
 const [config, ...wanted] = process.argv.slice(2);
 const scratch = mkdtempSync(join(tmpdir(), "millrace-tests-"));
 
-/** Resolves to vitest's exit code and what test/support/closing-line.ts counted, which is undefined where it did not end. */
+/** Resolves to vitest's exit code and the counts of test/support/closing-line.ts; these are undefined if vitest did not end. */
 async function run(args) {
   const summary = join(scratch, "summary.json");
   rmSync(summary, { force: true });

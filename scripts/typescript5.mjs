@@ -1,5 +1,5 @@
-// Loaded before a program that builds syntax trees with the compiler's JavaScript interface, which TypeScript 7 does not have: it is
-// given TypeScript 5.
+// Loaded before a program that uses the compiler's JavaScript interface, which TypeScript 7 does not have: the program gets
+// TypeScript 5.
 import { register } from "node:module";
 
 const hook = `export const resolve = (name, context, next) => next(name === "typescript" ? "typescript5" : name, context);`;

@@ -7,8 +7,8 @@ import type { ServiceProcess } from "./open-process.ts";
 const ASK_MS = 2000;
 
 /**
- * Whether the worker in this process may take runs as they start. Temporal gives an eager start to whoever asks, also a
- * build that is not current: so only the current build asks, and none while another one gets a part of the runs.
+ * Whether the worker in this process may take runs as they start. Temporal grants an eager start to any build that asks,
+ * even if it is not the current one. So only the current build asks, and nobody does while another build gets a part of the runs.
  */
 export async function openEagerStarts(process: ServiceProcess): Promise<() => boolean> {
   const { config, temporal, shutdown } = process;

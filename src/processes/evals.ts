@@ -10,7 +10,7 @@ import type { Models } from "./models.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** What scores samples by evaluators. */
+/** Opens the scorer, which applies evaluators to samples. */
 export function openScorer(
   { evaluation, guardedFetch, secrets }: ServiceProcess,
   parts: { readonly sandbox: Sandbox; readonly knowledge: Knowledge; readonly models: Models },

@@ -3,7 +3,7 @@ import type { HealthServerDeps } from "../platform/health-server.ts";
 import { listen } from "./listen.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** Serves the metrics and the readiness of this process on a port of their own, where one is configured. */
+/** Serves the metrics and the readiness of this process on a port of their own, if one is configured. */
 export async function openHealth(
   { config, metrics, logger, shutdown }: ServiceProcess,
   setting: "MILLRACE_METRICS_PORT" | "MILLRACE_WORKER_PORT",

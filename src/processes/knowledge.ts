@@ -10,7 +10,7 @@ import { VERSION } from "../version.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** The process that reads documents, and what reads them with it. */
+/** Opens the child process that parses documents, and the function that parses stored ones with it. */
 export function openDocuments({ config, blobs, shutdown }: ServiceProcess) {
   const parser = createDocumentParser({ ocrDataDir: config.MILLRACE_OCR_DATA_DIR });
   shutdown.add("document parser", () => parser.close());
@@ -19,7 +19,7 @@ export function openDocuments({ config, blobs, shutdown }: ServiceProcess) {
 
 export type Documents = ReturnType<typeof openDocuments>;
 
-/** What knowledge bases are indexed and queried with. */
+/** Opens the models that index and query knowledge bases. */
 export function openKnowledgeModels({ config, db, shutdown }: ServiceProcess): Knowledge {
   const knowledge = openKnowledge(config, db);
   shutdown.add("models of knowledge bases", () => knowledge.close());

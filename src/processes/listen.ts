@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from "node:net";
 
-/** The settings of ports. */
+/** The environment variables that choose a port. */
 export type PortSetting = "PORT" | "MILLRACE_METRICS_PORT" | "MILLRACE_WORKER_PORT";
 
 /** Lets a server listen, and returns its port. Throws an Error that names the setting to change. */

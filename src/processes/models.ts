@@ -2,7 +2,7 @@ import { openModels as openModelsOf } from "../services/models/open-models.ts";
 import { createConnectionResolver } from "../services/providers/resolve-connection.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** The connections of organisations, and the models behind them. */
+/** Opens what resolves the connections of organisations, and the models that these reach. */
 export function openModels({ config, db, secrets, guardedFetch, shutdown }: ServiceProcess) {
   const connections = createConnectionResolver({ db, secrets, guardedFetch });
   const models = openModelsOf({ config, db, guardedFetch, connections });

@@ -22,7 +22,7 @@ import type { ServiceProcess } from "./open-process.ts";
 import type { Providers } from "./providers.ts";
 import type { Runs } from "./runs.ts";
 
-/** What nodes are executed with. */
+/** The parts of the process that executors of nodes use. */
 export interface NodeParts {
   readonly sandbox: Sandbox;
   readonly documents: Documents;
@@ -31,7 +31,7 @@ export interface NodeParts {
   readonly providers: Providers;
 }
 
-/** The activities of nodes that are executed by workers: one executor a kind. */
+/** Opens the activities that execute nodes on workers: one executor a kind. */
 export function openNodes(process: ServiceProcess, runs: Runs, parts: NodeParts) {
   const { config, db, blobs, feed, evaluation, guardedFetch } = process;
   const { models } = parts.models;

@@ -37,12 +37,12 @@ import { createReplicaReads, readsOf } from "../services/system/reads.ts";
 import type { Reads } from "../services/system/reads.ts";
 import { addGauges } from "../services/system/gauges.ts";
 
-/** Three levels up: this file runs compiled, from dist/src/processes. */
+/** Three levels up, because this file runs from dist/src/processes. */
 const MIGRATIONS = fileURLToPath(new URL("../../../migrations", import.meta.url));
 
 /**
- * Opens what api and worker have in common, by the configuration in the environment. All of it is closed by `shutdown`,
- * after whatever is added there later. Waits until Temporal is there.
+ * Opens what api and worker have in common, as the environment configures it. Waits until Temporal answers. `shutdown` closes
+ * all of it, after whatever is added to `shutdown` later.
  */
 export async function openProcess(service: "api" | "worker") {
   const config = requireConfig(loadConfig);
@@ -127,7 +127,7 @@ export async function openProcess(service: "api" | "worker") {
   };
 }
 
-/** What lists are read from: the replica, where there is one. */
+/** Opens the database that lists are read from: the replica, if there is one. */
 async function openReads(
   config: Config,
   db: Database,
@@ -152,18 +152,17 @@ async function openReads(
   return reads;
 }
 
-/** A process that is open: what its capabilities are opened with. */
+/** The common parts of an open process, which the capabilities beside this file are opened with. */
 export type ServiceProcess = Awaited<ReturnType<typeof openProcess>>;
 
-/** Logs what went wrong in a part that tries again. */
+/** Returns a function that logs an error of a part which will try again. */
 export function warning({ logger }: Pick<ServiceProcess, "logger">, part: string): (err: unknown) => void {
   return (err) => logger.warn({ err }, part);
 }
 
 /**
- * Ends the process, with the reason alone, where Postgres lets nobody in, is of a version that is not supported, or where its
- * sessions would not be held to the rows of an organisation. A server that does not answer yet, or has not been migrated, is not
- * checked.
+ * Ends the process and prints only the reason, if Postgres refuses the login, if its version is not supported, or if its sessions
+ * would not be restricted to the rows of one organisation. Checks no server that does not answer yet, or has not been migrated.
  */
 async function refuseUnfit(db: Database, setting: DatabaseSetting): Promise<void> {
   try {
@@ -178,7 +177,7 @@ async function refuseUnfit(db: Database, setting: DatabaseSetting): Promise<void
   }
 }
 
-/** The same where a master key has been lost or mistaken. A server that does not answer yet, or has not been migrated, is not checked. */
+/** Does the same if a master key is lost or wrong. Checks no server that does not answer yet, or has not been migrated. */
 async function refuseUnreadable(payloads: Payloads): Promise<void> {
   await payloads.load().catch((error: unknown) => {
     if (error instanceof KeyUnreadable) refuse(error.message);
@@ -190,7 +189,7 @@ function refuse(reason: string): never {
   process.exit(1);
 }
 
-/** What the processes need of Postgres, for /readyz, which everybody may read: `millrace doctor` says more. */
+/** Checks for /readyz what a process needs of Postgres. Everybody may read that, so `millrace doctor` says more. */
 function postgresReadiness(db: Database) {
   return {
     async postgres(): Promise<void> {

@@ -18,7 +18,7 @@ import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** What executes the actions of providers, and the activities of connections and triggers. */
+/** Opens the function that executes an action of a provider, and the activities of connections and triggers. */
 export function openProviders(
   process: ServiceProcess,
   runs: Runs,

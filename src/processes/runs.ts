@@ -23,7 +23,7 @@ export function openRuns({
   temporal,
 }: ServiceProcess) {
   const recording = createRecording({ config, db, blobs, feed, observer, traces, startInputs });
-  // Whoever sweeps starts runs for all processes: the first step may be another's.
+  // Not eager: the sweeper starts runs for all processes, so any of them may take the first step.
   const starter = createRunStarter({
     client: temporal.client,
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,
@@ -60,7 +60,7 @@ export function openRuns({
   return {
     activities,
     sweeping,
-    /** What starts runs that no caller asked for: of triggers, and of actions. */
+    /** Starts runs that no request asks for: those of triggers and actions. */
     starting: {
       starter,
       limits: runLimits(config, db),
@@ -74,7 +74,7 @@ export function openRuns({
 
 export type Runs = ReturnType<typeof openRuns>;
 
-/** The activities of what is done with many runs. */
+/** Opens the activities of run jobs, which cancel, resume or replay many runs. */
 export function openRunJobs({ blobs, logger, observer, shutdown }: ServiceProcess, runs: Runs) {
   const { starting, activities } = runs;
   const runService = createRunService({ ...activities, ...starting, blobs, logger, observer });

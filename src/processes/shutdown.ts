@@ -1,16 +1,16 @@
 import type { Logger } from "../platform/logging/logger.ts";
 
-/** Undoes, in reverse order, what a process has set up; each step's failure is logged and stops no other. */
+/** Undoes, in reverse order, what a process has set up. Logs a step that fails, and goes on with the others. */
 export interface Shutdown {
-  /** Registers what undoes a step that has just been taken. */
+  /** Registers the function that undoes a step which has just been taken. */
   add(name: string, undo: () => Promise<void> | void): void;
   /** Undoes everything, once. */
   run(reason: string): Promise<void>;
 }
 
 /**
- * Ends the process well: on SIGTERM or SIGINT everything registered is undone; a second signal, or `forceAfterMs`, ends it
- * at once. An error nobody caught ends the process too: its state is unknown, and who supervises it starts a fresh one.
+ * Ends the process in order: SIGTERM or SIGINT undoes everything that is registered. A second signal ends the process at once,
+ * as does the end of `forceAfterMs`. An error that nobody caught ends it too: its state is unknown, and its supervisor starts another.
  */
 export function createShutdown(logger: Logger, forceAfterMs: number): Shutdown {
   const steps: Array<{ name: string; undo: () => Promise<void> | void }> = [];

@@ -26,7 +26,7 @@ import { warning } from "./open-process.ts";
 import type { ServiceProcess } from "./open-process.ts";
 import type { Runs } from "./runs.ts";
 
-/** Starts what looks after the work of processes that died, and removes what has had its time. Any number of processes may. */
+/** Starts the tasks that take over the work of dead processes, and remove what has expired. Any number of processes may run them. */
 export function startUpkeep(
   process: ServiceProcess,
   runs: Runs,
@@ -36,7 +36,7 @@ export function startUpkeep(
   const { client } = temporal;
   const prefix = config.MILLRACE_TASK_QUEUE;
   const sweepMs = config.MILLRACE_SWEEP_INTERVAL_MS;
-  // These find only what a process that died has left behind, so they look less often than at runs.
+  // They only find work that a dead process has left, so they look less often than the sweeper of runs.
   const recoveryMs = 5 * sweepMs;
   const keep = (name: string, start: (onError: (error: unknown) => void) => Pick<Periodic, "close">): void => {
     const task = start(warning(process, name));

@@ -4,7 +4,7 @@ import { createShardStarter } from "../temporal/deliveries.ts";
 import { VERSION } from "../version.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** The part this process has in the delivery of events. */
+/** Starts this process's part in the delivery of events. */
 export function openWebhooks(
   { config, db, secrets, guardedFetch, metrics, logger, shutdown, temporal, traces }: ServiceProcess,
   onRelayed: () => void,
@@ -29,7 +29,7 @@ export function openWebhooks(
     disableAfterMs: config.MILLRACE_WEBHOOK_DISABLE_AFTER_MS,
     disableAttempts: config.MILLRACE_WEBHOOK_DISABLE_ATTEMPTS,
     pollMs: config.MILLRACE_WEBHOOK_POLL_MS,
-    // A workflow that has ended is rare: somebody terminated it.
+    // Rarely: a delivery workflow only ends if somebody terminates it.
     ensureMs: 12 * config.MILLRACE_SWEEP_INTERVAL_MS,
     totalSlots: config.MILLRACE_WEBHOOK_SLOTS,
     slotsPerSubscription: config.MILLRACE_WEBHOOK_CONCURRENCY,

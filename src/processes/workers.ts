@@ -3,11 +3,11 @@ import { runWorkers } from "../temporal/workers.ts";
 import type { RunningWorkers } from "../temporal/workers.ts";
 import type { ServiceProcess } from "./open-process.ts";
 
-/** How often a process asks again for the key without which it cannot read what Temporal has (ms). */
+/** How often a process looks again for its key, without which it cannot read what Temporal keeps (ms). */
 const ASK_AGAIN_MS = 1000;
 
 /**
- * Makes workers and starts to poll: at once, or once the database has answered. The process ends when one of its workers dies.
+ * Makes workers and starts to poll: at once, or as soon as the database answers. The process ends when one of its workers dies.
  */
 export async function startWorkers(
   { logger, shutdown, payloads }: ServiceProcess,

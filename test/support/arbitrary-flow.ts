@@ -5,7 +5,7 @@ import { node } from "./flows.ts";
 
 type Node = FlowDefinition["nodes"][number];
 
-/** Nodes that are allowed anywhere; `earlier` are ids that are surely settled when they run. */
+/** Nodes that are allowed anywhere. They read the nodes `earlier`, which are settled when they run. */
 function anyNode(id: string, earlier: readonly string[], depth: number): fc.Arbitrary<Node> {
   const read = earlier.length === 0 ? fc.constant("1") : fc.constantFrom(...earlier).map((from) => `nodes["${from}"]`);
   const text =
@@ -91,7 +91,7 @@ const junk = fc.oneof(
   ),
 );
 
-/** These flows with at most so many places replaced by junk, or removed. */
+/** These flows, with up to `most` of their members replaced by junk or removed. */
 export function mutated(flows: fc.Arbitrary<FlowDefinition>, most: number): fc.Arbitrary<unknown> {
   const places = fc.array(fc.tuple(fc.nat(10_000), fc.option(junk)), { minLength: 1, maxLength: most });
   return fc.tuple(flows, places).map(([flow, faults]) => {
@@ -115,5 +115,5 @@ export function mutated(flows: fc.Arbitrary<FlowDefinition>, most: number): fc.A
   });
 }
 
-/** Valid flows with some places replaced by junk, or removed. */
+/** Valid flows with some of their members replaced by junk or removed. */
 export const brokenFlows: fc.Arbitrary<unknown> = mutated(validFlows, 5);

@@ -53,7 +53,7 @@ function handlesOf({ type, on_error }: Node): readonly string[] {
   return [...(type === "condition" ? ["case:a", "else"] : ["out"]), ...(on_error === "branch" ? ["error"] : [])];
 }
 
-/** Has a template read what leads to it: some of it may have been skipped. */
+/** Makes each template read the nodes that lead to it. Some of them may have been skipped. */
 function reading(edges: Graph["edges"]): (node: Node) => Node {
   return (node) => {
     const sources = edges.filter(({ target }) => target === node.id).map(({ source }) => `{{ nodes["${source}"] }}`);

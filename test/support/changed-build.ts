@@ -5,12 +5,15 @@ import { expect, inject } from "vitest";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
-/** A build whose delays set one more timer, in runs that started with it. Its output says so. `sdk` is what the bundle calls it. */
+/**
+ * A condition for `changedBuild`: delays set one more timer, but only in runs that this build has started. `sdk` stands for the
+ * bundle's own name of Temporal's package.
+ */
 export const PATCHED = 'sdk.patched("delay-with-a-timer-more")';
-/** The same change without regard for runs under way. */
+/** Another condition: they do so in all runs, also in the ones under way. */
 export const CARELESS = "true";
 
-/** A copy of the build in which `delay` does more when `condition` holds. Answers its folder of compiled code. */
+/** Copies the build, and lets delays set one more timer where `condition` holds; their value says so. Returns the copy's dist/. */
 export function changedBuild(condition: string): string {
   const folder = mkdtempSync(join(inject("millrace").stateDir, "build-"));
   const dist = join(folder, "dist");

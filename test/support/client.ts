@@ -1,4 +1,4 @@
-/** What the API answered; `body` is parsed when it is JSON, else text. */
+/** An answer of the API; `body` is parsed if it is JSON, otherwise text. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;

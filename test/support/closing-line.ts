@@ -8,7 +8,7 @@ interface Counts {
   skipped: number;
 }
 
-/** What scripts/test.mjs reads. */
+/** The summary of a test run, which scripts/test.mjs reads. */
 interface Summary {
   inAll: Counts;
   inOtherFiles: Counts;

@@ -3,7 +3,7 @@ import { parseEnv } from "node:util";
 import { parse } from "yaml";
 import { CHECKOUT, imageEnvironment } from "./dockerfile.ts";
 
-/** What tests look at in a service; the schema says what else there may be. */
+/** The members of a service that tests look at; the schema has the others. */
 export interface ComposeService {
   readonly image: string;
   readonly build?: string;
@@ -43,7 +43,7 @@ export function readCompose(dotenv: string): Compose {
   return resolved(rawCompose()) as Compose;
 }
 
-/** What a process of ours gets: what its image sets, then .env where the service takes that, then what the service sets. */
+/** The environment of one of our processes: of its image, then of .env if the service takes that, then of the service itself. */
 export function environmentOf(name: string, dotenv: string): Record<string, string> {
   const { env_file = [], environment } = serviceOf(readCompose(dotenv), name);
   const takes = env_file.some(({ path }) => path === ".env");

@@ -47,8 +47,8 @@ export async function testDatabase(): Promise<{ database: Database; url: string;
 }
 
 /**
- * A database whose server seems to be another: what `definitions` put into the schema `claimed` (functions, views) is found
- * ahead of the server's own. `drop` removes it.
+ * A database whose server pretends to be another one: functions and views that `definitions` puts into the schema `claimed`
+ * hide the server's own. `drop` removes it.
  */
 export async function claimingDatabase(definitions: string): Promise<{ url: string; drop(): Promise<void> }> {
   const clone = await cloneDatabase();
@@ -58,7 +58,7 @@ export async function claimingDatabase(definitions: string): Promise<{ url: stri
   return clone;
 }
 
-/** What `current_setting` answers in such a database. */
+/** A definition for such a database: its server answers `value` for this setting. */
 export function claimedSetting(name: string, value: string): string {
   return `create function claimed.current_setting(name text) returns text language sql as
     $$ select case name when '${name}' then '${value}' else pg_catalog.current_setting(name) end $$;`;

@@ -1,6 +1,6 @@
 import type { Duplex } from "node:stream";
 
-/** What one gets, the other sends, and with one the other ends. */
+/** Forwards all bytes between two sockets. When one of them ends, so does the other. */
 export function joinSockets(one: Duplex, other: Duplex): void {
   for (const [from, to] of [
     [one, other],

@@ -11,7 +11,7 @@ export function noteOrganisation(organisation: MadeOrganisation): void {
   organisations.push(organisation);
 }
 
-/** Those of the present test file. The next file, which may run in the same process, begins with none. */
+/** Returns the organisations of this test file, and forgets them: the next file may run in the same process. */
 export function takeMadeOrganisations(): MadeOrganisation[] {
   return organisations.splice(0);
 }

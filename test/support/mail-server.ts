@@ -29,7 +29,7 @@ export async function startMailServer(
     authOptional: false,
     ...(options.tls ? {} : { disabledCommands: ["STARTTLS"], allowInsecureAuth: true }),
     onAuth({ username, password }, _session, done) {
-      // As chatty as the worst of them.
+      // Some servers really repeat the password in their answer.
       if (username === login.user && password === login.pass) done(null, { user: username });
       else done(new Error(`no: ${password}`));
     },

@@ -6,8 +6,8 @@ const CLASS = /\[(?:[^\]\\]|\\[\s\S])*\]/y;
 const GROUP = /\((?:\?(?::|<[A-Za-z]\w*>|(<?[=!])))?/y;
 
 /**
- * Texts that a pattern matches, or nearly does: assertions are taken for nothing. `pick` chooses one of so many; the same
- * choices make the same text.
+ * Makes a text that a pattern matches, or nearly does, since assertions are ignored. `pick` chooses among so many
+ * possibilities; the same choices make the same text.
  */
 export function nearMatch(source: string, flags: string, pick: (among: number) => number): string {
   let at = 0;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { runnablePostgres } from "../../src/dev/postgres-binaries.ts";
 import type { PostgresOptions } from "../../src/dev/postgres.ts";
 
-/** Of the oldest major version in POSTGRES_VERSIONS. */
+/** A build of the oldest major version in POSTGRES_VERSIONS. */
 const VERSION = "15.18.0-beta.17";
 const INSTALL_TIMEOUT_MS = 180_000;
 
@@ -34,6 +34,6 @@ export async function oldestPostgres(
     }
   }
   const binaries = await runnablePostgres(join(home, "node_modules", name, "dist/index.js"));
-  // Words are ordered otherwise than by the newest's builtin locale: nothing may depend on it.
+  // Sorts words in another order than the builtin locale of the newest version does: nothing may depend on either.
   return { binaries, locale: ["--locale-provider=icu", "--icu-locale=und", "--locale=C"] };
 }

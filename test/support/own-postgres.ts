@@ -8,7 +8,7 @@ import { administer } from "./database.ts";
 
 export const MIGRATIONS = fileURLToPath(new URL("../../migrations", import.meta.url));
 
-/** A server of a test's own, for what concerns roles: those are the whole server's. `close` removes it. */
+/** Starts a server for one test, as roles belong to a whole server. `close` removes it. */
 export async function ownPostgres(
   options: Partial<PostgresOptions> = {},
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
@@ -25,7 +25,10 @@ export async function ownPostgres(
   };
 }
 
-/** Such a server that nothing of Millrace has been on; its superuser is admin, and `url` is to be: of a user and database millrace. */
+/**
+ * Starts such a server without anything of Millrace. Its superuser is admin. The test makes the user and the database millrace,
+ * to which `url` leads.
+ */
 export async function bareServer(
   password: string,
   options: Partial<PostgresOptions> = {},

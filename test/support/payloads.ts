@@ -5,7 +5,7 @@ import { openDatabase } from "../../src/stores/db.ts";
 import { insertDataKey } from "../../src/stores/secrets/data-keys.ts";
 import { temporalDataConverter } from "../../src/temporal/payloads.ts";
 
-// What every service of the tests encrypts with, so that a test reads any history without asking a database for its key.
+// The keys of every service in tests are fixed, so that a test reads any history without asking a database for a key.
 
 const masterKey = Buffer.alloc(32, 7);
 const dataKey = { key_id: "01890000-0000-7000-8000-000000000001", key: Buffer.alloc(32, 9) };
@@ -18,7 +18,7 @@ const cipher = createPayloadCipher({
   find: async (keyId) => (keyId === dataKey.key_id ? dataKey : undefined),
 });
 
-/** As the services' own is. */
+/** The data converter that services give their Temporal clients. */
 export const dataConverter = temporalDataConverter(cipher, { encrypts: true });
 
 /** Encrypts what rows of runs keep for their start, as the services do. */

@@ -3,8 +3,8 @@ import type { TestProjectInlineConfiguration } from "vitest/config";
 // The two groups of tests that `npm test` and `npm run test:long` both have, each with other files.
 
 /**
- * What is waited for is there soon or not at all; a busy machine must not decide which. It is not asked for all the
- * time, which takes the processor from it.
+ * The limits of `expect.poll` are generous, since what a test waits for comes soon or never, and a busy machine must not decide
+ * which. It does not look all the time, which would take the processor from what it waits for.
  */
 export const poll = { expect: { poll: { timeout: 60_000, interval: 100 } } };
 const times = { testTimeout: 90_000, hookTimeout: 120_000 };

@@ -5,7 +5,7 @@ export function replayAfterwards(orgId: string): void {
   organisations.push(orgId);
 }
 
-/** Those of the present test file. The next file, which may run in the same process, begins with none. */
+/** Returns the organisations of this test file, and forgets them: the next file may run in the same process. */
 export function takeOrganisations(): string[] {
   return organisations.splice(0);
 }

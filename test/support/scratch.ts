@@ -12,8 +12,8 @@ export function scratchDirectory(): string {
 }
 
 /**
- * Waits before something is asked for again: the longer, the longer it has been waited for. Whoever asks all the time takes the
- * processor from what is waited for.
+ * Waits before a test looks again, longer each time. A test that looks all the time takes the processor from what it
+ * waits for.
  */
 export async function aMoment(since: number): Promise<void> {
   const ms = Math.min(Math.max((Date.now() - since) / 10, 25), 100);

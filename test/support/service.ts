@@ -32,7 +32,7 @@ export interface OwnService extends Service {
   readonly worker: readonly ServiceProcess[];
   readonly blobDir: string;
   readonly taskQueue: string;
-  /** What every process of it was started with. */
+  /** The environment that all its processes were started with. */
   readonly env: Readonly<Record<string, string>>;
   /** The output of all its processes. */
   logs(): string;

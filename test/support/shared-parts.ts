@@ -7,7 +7,7 @@ export interface SharedParts {
   readonly temporalAddress: string;
   /** Folder of everything the run writes: logs, blobs, process ids. Removed at the end. */
   readonly stateDir: string;
-  /** One api and one worker for tests that need nothing special; or why they did not start. */
+  /** One api and one worker for tests that need nothing special, or the reason why they did not start. */
   readonly service: { readonly url: string; readonly databaseUrl: string } | { readonly problem: string } | null;
 }
 

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { TestSpecification } from "vitest/node";
 import { BaseSequencer } from "vitest/node";
 
-/** What starts processes or servers of its own. */
+/** Matches the text of test files that start processes or servers of their own. */
 const STARTS =
   /\b(installSchemathesis|startServiceProcess|startService|startInProcess|openOwnConsole|ownPostgres|bareServer|startTemporal|install|spawn)\(/;
 
@@ -18,7 +18,7 @@ export class SlowFirst extends BaseSequencer {
   }
 }
 
-/** Schemathesis and `millrace dev` before other processes, those before all that uses what is there. */
+/** The place of a file: Schemathesis and `millrace dev` first, then files with processes of their own, then the others. */
 function rankOf(text: string): number {
   if (/\b(installSchemathesis|millrace dev)\b/.test(text)) return 0;
   return STARTS.test(text) ? 1 : 2;

@@ -57,7 +57,7 @@ export async function startStsServer(): Promise<StsServer> {
     if (form["RoleArn"] !== trusted.role) {
       return failure(403, "AccessDenied", "Not authorized to perform sts:AssumeRoleWithWebIdentity");
     }
-    // Real ones have characters that XML has another writing for, and a form and a header have to carry.
+    // As in real ones, some characters have to be escaped in XML, in forms and in headers.
     const sessionToken = `Fwo&GZXI/+<${randomBytes(12).toString("base64")}>=`;
     const accessKeyId = `ASIA${randomBytes(8).toString("hex").toUpperCase()}`;
     const secretAccessKey = randomBytes(30).toString("base64");
@@ -118,8 +118,8 @@ export async function startStsServer(): Promise<StsServer> {
 }
 
 /**
- * The S3 server, for credentials of that STS alone. What is not signed with them, their session token included, gets the error of
- * Amazon's S3; all else goes on to the real server, which knows no session tokens, under its own keys.
+ * Puts an S3 server in front of the real one, which knows no session tokens. It answers a request that is not signed with
+ * credentials of that STS, session token included, as Amazon's S3 does, and sends all others on, signed with the real keys.
  */
 export async function startRoleGate(
   s3: S3Server,
