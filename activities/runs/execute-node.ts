@@ -184,6 +184,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
         attempt,
         retryable: reason.retryable,
         ...(reason.upstream ? { upstream: true } : {}),
+        ...(reason.upstream_status === undefined ? {} : { upstream_status: reason.upstream_status }),
       };
       const now = Date.now();
       await insist(context, () =>
