@@ -13,8 +13,7 @@ export interface NodeEvent {
     readonly state?: NodeRun["state"];
     readonly attempt?: number;
     readonly attempts?: number;
-    /** Events do not say what helps. */
-    readonly error?: Omit<NonNullable<NodeRun["error"]>, "hint"> | null;
+    readonly error?: NodeRun["error"];
     readonly started_at?: string | null;
     readonly finished_at?: string | null;
     readonly next_attempt_at?: string | null;
@@ -45,8 +44,7 @@ function afterEvent(known: NodeRun | undefined, { type, at, data }: NodeEvent): 
   if (known !== undefined && (ENDED.includes(known.state) || type === "node.started")) return known;
   const attempt = data.attempt ?? data.attempts ?? 1;
   if (type === "node.started" || attempt < node.attempts) return node;
-  const hint = node.error?.code === data.error?.code ? (node.error?.hint ?? null) : null;
-  const error = data.error ? { ...data.error, hint } : null;
+  const error = data.error ?? null;
   const hasEnded = type === "node.finished";
   const isTriedAgain = attempt > 1 || type === "node.retrying";
   const entry = {

@@ -1,6 +1,8 @@
 import { z } from "zod";
-import type { Json } from "../../domain/json.ts";
+import { isObject } from "../../domain/json.ts";
+import type { Json, JsonObject } from "../../domain/json.ts";
 import { RAN_BY_TYPES, RUN_STATES, RUN_TYPES } from "../../domain/runs/run.ts";
+import type { RunError } from "../../domain/runs/run.ts";
 import type { NodeNameOf } from "../../stores/runs/node-names.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
 import type { RetryingNode } from "../../stores/runs/retrying-nodes.ts";
@@ -198,6 +200,14 @@ export const runEventSchema = z
       ),
     type: z.enum(RUN_EVENT_TYPES),
     at: z.iso.datetime(),
-    data: z.record(z.string(), z.unknown()),
+    data: z
+      .record(z.string(), z.unknown())
+      .describe("Its `error`, where there is one, is a `RunError`, with its hint."),
   })
   .meta({ id: "RunEvent" });
+
+/** What an event tells of its node or run. Events are recorded without hints. */
+export function presentEventData(data: JsonObject): JsonObject {
+  const { error } = data;
+  return isObject(error) ? { ...data, error: presentRunError(error as unknown as RunError) } : data;
+}

@@ -12,7 +12,7 @@ import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { viewNodes } from "./node-run-views.ts";
-import { runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
+import { presentEventData, runEventSchema, runSchema, runWithNodesSchema } from "./run-presenter.ts";
 import { createRunBody, flowOf, requireFuture } from "./run-create-body.ts";
 import { ranBy, requireInputs } from "../../services/runs/run-inputs.ts";
 import { runFilters } from "./run-filters.ts";
@@ -215,7 +215,8 @@ async function* events(
   for await (const event of followEvents({ db, waiter, texts, keepAliveMs }, run, follow)) {
     if (event === null) yield SSE_COMMENT;
     else {
-      const { seq, type, at, data } = event;
+      const { seq, type, at } = event;
+      const data = presentEventData(event.data);
       yield serverSentEvent(type === "output.delta" ? null : seq, type, { run_id: run.run_id, seq, type, at, data });
     }
   }

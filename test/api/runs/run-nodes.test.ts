@@ -4,6 +4,7 @@ import { startHttpTarget } from "../../support/http-target.ts";
 import type { HttpTarget } from "../../support/http-target.ts";
 import { asking, echo, failing, openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
+import { eventsOf } from "./streams.ts";
 
 let tenant: ApiTenant;
 let target: HttpTarget;
@@ -114,11 +115,23 @@ it("says in the event of a node's start whether it waits for a person", async ()
   ]);
 });
 
-it("says what helps against an error, at the node and at the run", async () => {
+it("says what helps against an error, at the node, at the run and in their events", async () => {
   const run_id = await ended(failing(), { "in-0": "bad" });
   const { error } = (await nodeAt(run_id, "guard-0")).body;
   expect(error).toMatchObject({ code: "guard_failed", hint: expect.stringContaining("inputs that its guard checks") });
   expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.error).toEqual({ ...error, node_name: null });
+  const headers = { accept: "text/event-stream" };
+  const told = [];
+  for await (const { event, data } of eventsOf(
+    await tenant.secret.raw("GET", `/v2/runs/${run_id}`, undefined, { headers }),
+  )) {
+    const { error: told_of } = JSON.parse(data).data;
+    if (told_of) told.push([event, told_of]);
+  }
+  expect(told).toEqual([
+    ["node.finished", error],
+    ["run.finished", error],
+  ]);
 });
 
 it("is a 404 for a node that is not there, and for another organisation", async () => {
