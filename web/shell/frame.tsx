@@ -46,7 +46,7 @@ export function Frame(): JSX.Element {
       </a>
       <header className="side">
         <Link className="brand" to={links.home()}>
-          <Mark /> Millrace
+          <Mark /> <span className="brand-name">Millrace</span>
         </Link>
         <button type="button" className="button button-quiet" onClick={() => setOverlay("palette")}>
           <Icon name="search" /> Go to… <kbd>/</kbd>

@@ -13,6 +13,7 @@ import {
 import type { ProjectRole } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { CopyButton } from "../../parts/copy.tsx";
+import { Email } from "../../parts/email.tsx";
 import { Field } from "../../parts/field.tsx";
 import { formTexts } from "../../parts/form-texts.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
@@ -54,11 +55,10 @@ export function ProjectMembers({ projectId: project_id }: { readonly projectId: 
                 id: "email",
                 head: "E-mail address",
                 cell: ({ user_id, email }) => (
-                  <span className="wrap">
-                    {email}
+                  <Email address={email}>
                     {user_id === me.id && <span className="muted"> (you)</span>}{" "}
                     <CopyButton text={user_id} label={`id of ${email}`} />
-                  </span>
+                  </Email>
                 ),
               },
               roleColumn<(typeof data.data)[number]>({

@@ -3,6 +3,7 @@ import type { JSX } from "react";
 import { endSession, sessionsOptions, useAccountChange } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { CopyButton } from "../../parts/copy.tsx";
+import { Email } from "../../parts/email.tsx";
 import { Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -26,9 +27,10 @@ export function Sessions(): JSX.Element {
               id: "who",
               head: "User",
               cell: (session) => (
-                <span className="wrap">
-                  {session.email} <CopyButton text={session.session_id} label={`id of a session of ${session.email}`} />
-                </span>
+                <Email address={session.email}>
+                  {" "}
+                  <CopyButton text={session.session_id} label={`id of a session of ${session.email}`} />
+                </Email>
               ),
             },
             {

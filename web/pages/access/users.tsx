@@ -8,6 +8,7 @@ import type { ApiProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
+import { Email } from "../../parts/email.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { ChangedMeanwhile, Failure, Loading } from "../../parts/states.tsx";
@@ -55,11 +56,10 @@ export function Users(): JSX.Element {
               id: "email",
               head: "E-mail address",
               cell: (user) => (
-                <span className="wrap">
-                  {user.email}
+                <Email address={user.email}>
                   {user.user_id === me.id && <span className="muted"> (you)</span>}{" "}
                   <CopyButton text={user.user_id} label={`id of ${user.email}`} />
-                </span>
+                </Email>
               ),
             },
             {
