@@ -28,9 +28,9 @@ export function Dialog({
     dialog.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => {
       dialog.close();
-      // The element that had the focus may be gone, such as the row of a revoked key.
-      if (document.activeElement === null || document.activeElement === document.body)
-        document.getElementById("content")?.focus();
+      // What opened it may be gone, such as the row of a revoked key. Until it is drawn anew a browser leaves the focus in the closed dialog.
+      const { activeElement: at } = document;
+      if (at === null || at === document.body || dialog.contains(at)) document.getElementById("content")?.focus();
     };
   }, []);
   return (
