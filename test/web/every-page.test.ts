@@ -4,13 +4,22 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
 import { failing } from "../api/tenant.ts";
-import { flow } from "../engine/support.ts";
+import { flow, nested } from "../engine/support.ts";
 import { checkBothLooks, signedIn, text, visit } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 /** A name that would be a script, were it ever taken for markup. */
 const HOSTILE = "<img src=x onerror=alert(1)>";
+
+/** The parts of e-mail addresses that do not stand in one line. */
+const BROKEN_WORDS = `[...document.querySelectorAll(".email")].flatMap((address) => [...address.childNodes])
+  .filter((part) => part.nodeType === Node.TEXT_NODE)
+  .flatMap((part) => {
+    const range = document.createRange();
+    range.selectNodeContents(part);
+    return range.getClientRects().length > 1 ? [part.textContent] : [];
+  })`;
 
 useConsole();
 let stub: ModelStub;
@@ -46,6 +55,7 @@ describe("every page", () => {
       mode: "sync",
     });
     const talk = await talked();
+    const mapped = await failedInMap();
     await addStuck();
     const { body: hook } = await tenant.secret.post("/v2/webhooks/subscriptions", {
       url: "http://127.0.0.1:9/hook",
@@ -79,6 +89,7 @@ describe("every page", () => {
       [`/runs/${run.run_id}`, press("Go on from…")],
       [`/runs/${run.run_id}`, press("Compare…")],
       [`/runs/${run.run_id}`, press("Dataset row…")],
+      [`/runs/${mapped}?node=map-0[0]/guard-0`, press(`Go on from ${HOSTILE}…`)],
       ["/webhooks", press("Subscribe")],
       [`/webhooks/${hook.subscription_id}`, press("Replay…")],
       [`/webhooks/${hook.subscription_id}`, press("Check a signature…")],
@@ -89,6 +100,15 @@ describe("every page", () => {
       ],
       ["/access", press("Add a user")],
       ["/access?tab=keys", press("Make a key")],
+      [
+        "/access?tab=keys",
+        async (page) => {
+          await press("Make a key")(page);
+          await page.keyboard.type(HOSTILE);
+          await page.keyboard.press("Enter");
+          await page.getByRole("dialog", { name: "The new key" }).waitFor();
+        },
+      ],
       ["/access?tab=keys", press("Revoke…")],
       [
         "/retention",
@@ -178,6 +198,10 @@ describe("every page", () => {
       };
       // It is scrolled to after it has been drawn.
       for (const place of await marked.all()) await expect.poll(() => isSeen(place), { message: path }).toBe(true);
+      // A line of pages, and one of all else.
+      const { height = 0 } = (await page.locator("header").boundingBox()) ?? {};
+      expect(height, path).toBeLessThan(100);
+      expect(await page.evaluate(BROKEN_WORDS), path).toEqual([]);
     }
     await context.close();
   });
@@ -230,6 +254,20 @@ async function talked(): Promise<string> {
       ["in-0>agent-0", "agent-0>out-0"],
     ),
   );
+  const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": HOSTILE }, mode: "sync" });
+  return body.run_id;
+}
+
+/** A run that has failed in an item of a map. */
+async function failedInMap(): Promise<string> {
+  const guard = { id: "guard-0", name: HOSTILE, type: "guard", config: { check: "false", message: HOSTILE } };
+  const config = { items: "[1]", flow: nested([guard, { id: "o", type: "output" }], ["guard-0>o"]) };
+  const nodes = [
+    { id: "in-0", type: "input" },
+    { id: "map-0", name: HOSTILE, type: "map", config },
+    { id: "out-0", type: "output" },
+  ];
+  const project_id = await tenant.deploy(flow(nodes, ["in-0>map-0", "map-0>out-0"]));
   const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": HOSTILE }, mode: "sync" });
   return body.run_id;
 }
