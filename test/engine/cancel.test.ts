@@ -19,7 +19,7 @@ const after = [
   { id: "out-0", type: "output" },
 ];
 
-describe("cancel", () => {
+describe("a cancel of a run", () => {
   it.concurrent.each([
     ["http", () => ({ method: "GET", url: `${target.url}/hang` })],
     ["code", () => ({ source: "function main() { for (;;) {} }", args: {} })],

@@ -22,7 +22,7 @@ afterAll(() => Promise.all([target.close(), database.close()]));
 
 const quick = { max_attempts: 3, initial_interval_ms: 10, backoff: 1, max_interval_ms: 10 };
 
-describe("failures", () => {
+describe("a node that fails", () => {
   it("retries by the node's policy, with one Idempotency-Key, and records the attempts", async () => {
     const run = await bench.run(
       flow(

@@ -22,7 +22,7 @@ const mapOf = (items: string, inner: unknown, config: Record<string, unknown> = 
     ["in-0>map-0", "map-0>out-0"],
   );
 
-describe("map", () => {
+describe("a map", () => {
   it("yields one value an item, in the items' order, and sees item, index and the flow around it", async () => {
     const inner = nested(
       [
@@ -273,7 +273,7 @@ describe("map", () => {
   });
 });
 
-describe("loop", () => {
+describe("a loop", () => {
   const loopOf = (config: Record<string, unknown>) =>
     flow([{ id: "loop-0", type: "loop", config }, out], ["loop-0>out-0"]);
   const double = nested(
@@ -393,7 +393,7 @@ describe("what an expression inside sees", () => {
   });
 });
 
-describe("timeout_ms", () => {
+describe("the timeout_ms of a node", () => {
   const slow = { id: "delay-0", type: "delay", config: { seconds: 60 } };
   const inner = nested([slow, { id: "o", type: "output" }], ["delay-0>o"]);
 
@@ -425,7 +425,7 @@ describe("timeout_ms", () => {
   });
 });
 
-describe("subflow", () => {
+describe("a subflow", () => {
   const child = flow(
     [{ id: "in-0", type: "input" }, { id: "tpl-0", type: "template", config: { template: "hello {{in-0}}" } }, out],
     ["in-0>tpl-0", "tpl-0>out-0"],

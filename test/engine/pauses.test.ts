@@ -42,7 +42,7 @@ async function paused(definition: Parameters<Bench["deploy"]>[0], inputs: Record
   return bench.until(run_id, "PAUSED");
 }
 
-describe("approval", () => {
+describe("an approval", () => {
   it.concurrent.each([
     ["approve", 'yes, {"signed":"me"}'],
     ["reject", "no"],

@@ -45,7 +45,7 @@ function call(as: TestClient, { method, path }: Operation, options: RequestOptio
   return verb === "get" || verb === "delete" ? as[verb](address, options) : as[verb](address, {}, options);
 }
 
-describe("scopes", () => {
+describe("the scopes of a key", () => {
   /** The scope that an operation is refused for. */
   async function missing(key: TestClient, operation: Operation): Promise<string | undefined> {
     const { body } = await call(key, operation);
@@ -81,7 +81,7 @@ describe("scopes", () => {
   });
 });
 
-describe("read_only", () => {
+describe("a key that is read_only", () => {
   it("refuses every operation that changes something, and no other", async () => {
     const key = await keyWith({ read_only: true });
     for (const operation of guarded) {
@@ -116,7 +116,7 @@ describe("keys with limits", () => {
   });
 });
 
-describe("projects", () => {
+describe("the projects of a key", () => {
   const refused = { status: 403, body: { code: "key_restricted", restriction: "projects" } };
 
   it("leave requests about them", async () => {
@@ -197,7 +197,7 @@ describe("projects", () => {
   });
 });
 
-describe("allowed_addresses", () => {
+describe("the allowed_addresses of a key", () => {
   it.each([
     ["192.0.2.0/24", "192.0.2.9", 200],
     ["192.0.2.0/24", "::ffff:192.0.2.9", 200],
@@ -219,7 +219,7 @@ describe("allowed_addresses", () => {
   });
 });
 
-describe("allowed_origins", () => {
+describe("the allowed_origins of a key", () => {
   it.each([
     [{ origin: "https://shop.example" }, 200],
     [{ origin: "https://shop.example.evil.test" }, 403],

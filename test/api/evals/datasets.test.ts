@@ -22,7 +22,7 @@ const csv = (text: string, rest: Record<string, unknown> = {}) => ({
   ...rest,
 });
 
-describe("datasets", () => {
+describe("a dataset", () => {
   it("is created, listed by project and tag, changed against its ETag, and deleted", async () => {
     const project_id = await tenant.deploy(echo());
     const answer = await tenant.secret.post("/v2/evals/datasets", {
@@ -175,7 +175,7 @@ describe("datasets", () => {
   });
 });
 
-describe("imports", () => {
+describe("an import into a dataset", () => {
   it("makes rows of a CSV text by a mapping, as one version, with an error for each line that is none", async () => {
     const id = await makeDataset(tenant);
     const text = 'id,q,a\n1,"What, now?",Yes\n2,only two\n1,again,No\n3,"=1+1",Two\n';

@@ -29,7 +29,7 @@ const preview = async (body: object) => {
 };
 const trying = (evaluator: object, sample: object) => preview({ evaluator, sample });
 
-describe("evaluators", () => {
+describe("an evaluator", () => {
   it("is created with its type's defaults, listed, changed into another version against its ETag, deleted", async () => {
     const created = await create({ type: "levenshtein", target: { output: "out-0" }, score: { pass_threshold: 0.9 } });
     expect(created.status).toBe(201);

@@ -64,7 +64,7 @@ const eventsOf = (id: string): Promise<Array<{ type: string; data: Record<string
     ),
   );
 
-describe("experiments", () => {
+describe("an experiment", () => {
   it("runs each row as often as wanted, scores it, and tells so once", async () => {
     const project = await tenant.deploy(shouting());
     const dataset_id = await datasetOf(["ab", "AB"], ["abcd", "ABCD"], ["x", "Y"], ["fail", ""]);

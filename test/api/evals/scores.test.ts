@@ -71,7 +71,7 @@ it("shows what evaluators and feedback say beside them", async () => {
   ]);
 });
 
-describe("across runs", () => {
+describe("scores across runs", () => {
   it("are listed by what they are of, page by page", async () => {
     const own = await openTenant();
     const project = await own.deploy(shouting());
@@ -204,7 +204,7 @@ describe("across runs", () => {
   });
 });
 
-it("is given once for an Idempotency-Key", async () => {
+it("are given once for an Idempotency-Key", async () => {
   const path = await newRun();
   const headers = { "idempotency-key": randomUUID() };
   const first = await mine.secret.post(path, good, { headers });
@@ -214,7 +214,7 @@ it("is given once for an Idempotency-Key", async () => {
   expect((await mine.secret.get(path)).body.data).toEqual([first.body]);
 });
 
-it("says what is wrong with a score", async () => {
+it("are refused with what is wrong with them", async () => {
   const path = await newRun();
   const wrong: [object, string][] = [
     [{ value: 1 }, "value"],
@@ -237,7 +237,7 @@ it("says what is wrong with a score", async () => {
   expect((await mine.secret.get(path)).body.data).toEqual([]);
 });
 
-it("asks for a credential and a role, and hides other organisations' runs and scores", async () => {
+it("need a credential and a role, and are hidden from other organisations, as their runs are", async () => {
   const path = await newRun();
   const score = `/v2/evals/scores/${(await mine.secret.post(path, good)).body.score_id}`;
   const [viewer, others] = [await mine.user("viewer"), await openTenant()];

@@ -176,7 +176,7 @@ describe("an upload that its client cuts off", () => {
   });
 });
 
-describe("queries", () => {
+describe("an operation with a query", () => {
   it("refuses undeclared members, and reports all issues at once", async () => {
     const answer = await client.get("/v2/projects?page_size=x&order=up&limit=3&direction=next");
     expect(answer.status).toBe(422);
@@ -205,7 +205,7 @@ describe("queries", () => {
   });
 });
 
-describe("bodies", () => {
+describe("an operation with a body", () => {
   it.each([
     ["nothing", ""],
     ["null", "null"],

@@ -209,7 +209,7 @@ describe("the OpenAPI document", () => {
   });
 });
 
-describe("served", () => {
+describe("the document as it is served", () => {
   const api = service();
 
   it("is the same document, with a tag to ask by", async () => {

@@ -17,7 +17,7 @@ beforeAll(async () => {
   viewer = await mine.user("viewer");
 });
 
-describe("create", () => {
+describe("creating a knowledge base", () => {
   it("needs a name only", async () => {
     const created = await mine.secret.post(PATH, { name: " Handbook " });
     expect([created.status, created.body]).toEqual([
@@ -124,7 +124,7 @@ describe("create", () => {
   });
 });
 
-describe("change", () => {
+describe("changing a knowledge base", () => {
   it("changes what is given, for whoever has read it last", async () => {
     const { path, body } = await create(mine, { description: "first" });
     const etag = (await mine.secret.get(path)).headers.get("etag") ?? "";
@@ -174,7 +174,7 @@ describe("change", () => {
   });
 });
 
-describe("query", () => {
+describe("querying a knowledge base", () => {
   let path: string;
   let refunds: string;
   beforeAll(async () => {
@@ -254,7 +254,7 @@ describe("query", () => {
   });
 });
 
-describe("delete", () => {
+describe("deleting a knowledge base", () => {
   it("takes it away with everything in it", async () => {
     const { path, body } = await create(mine);
     await index(mine, body.knowledge_base_id, ["Something."], { path: "a.txt" });
@@ -272,7 +272,7 @@ describe("delete", () => {
   });
 });
 
-describe("who may", () => {
+describe("access to knowledge bases", () => {
   let path: string;
   beforeAll(async () => ({ path } = await create(mine)));
   const all = (api: TestClient, at: string): Promise<Answer[]> =>

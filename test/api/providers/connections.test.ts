@@ -43,7 +43,7 @@ async function create(members: Record<string, unknown> = models()): Promise<Answ
   return answer;
 }
 
-describe("create", () => {
+describe("creating a connection", () => {
   it("finds the scheme by the credential's members, and names what is missing", async () => {
     modelsTake(KEY);
     const { scheme: _, ...unnamed } = models();
@@ -194,7 +194,7 @@ describe("create", () => {
   });
 });
 
-describe("oauth2_client_credentials", () => {
+describe("a connection by oauth2_client_credentials", () => {
   it("is tried by asking for a token, in the way that the service takes", async () => {
     upstream.on("/token", (request, response) => {
       const inForm = new URLSearchParams(request.body).get("client_secret") === KEY;
@@ -219,7 +219,7 @@ describe("oauth2_client_credentials", () => {
   });
 });
 
-describe("change", () => {
+describe("changing a connection", () => {
   it("renames, replaces the credential, disables and enables; each with If-Match", async () => {
     modelsTake("new key");
     const { body: made, headers } = await create();

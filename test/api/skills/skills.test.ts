@@ -57,7 +57,7 @@ function refusal({ status, body }: Answer): [number, unknown[]] {
   return [status, body.detail?.map?.(({ loc }: { loc: unknown[] }) => loc)];
 }
 
-describe("upload", () => {
+describe("uploading a skill", () => {
   it("takes files, an archive and JSON, and knows the same files again however they are packed", async () => {
     const name = newName();
     const head = "license: MIT\ncompatibility: any\nmetadata:\n  version: 1.0\nallowed-tools: Read Bash(git:*)\n";
@@ -269,7 +269,7 @@ describe("refusals name the file and the field", () => {
   });
 });
 
-describe("versions", () => {
+describe("the versions of a skill", () => {
   it("stay as they are; default is chosen, latest is the last", async () => {
     const { skill_id, name } = await create();
     const path = `${PATH}/${skill_id}`;
@@ -340,7 +340,7 @@ describe("versions", () => {
   });
 });
 
-describe("who may", () => {
+describe("access to skills", () => {
   const all = async (api: TestClient, at: string): Promise<Answer[]> => [
     await api.get(PATH),
     await api.post(PATH, { name: newName(), description: "x", instructions: "x" }),

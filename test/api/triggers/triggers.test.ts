@@ -613,7 +613,7 @@ describe("run events", () => {
   });
 });
 
-describe("limits", () => {
+describe("the limits of triggers", () => {
   it("hold back more triggers than the organisation may have, and name what is not there", async () => {
     const { body: limits } = await mine.secret.get("/v2/limits");
     expect(limits.triggers).toBe(20_000);

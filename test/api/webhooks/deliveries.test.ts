@@ -83,7 +83,7 @@ describe("what is delivered", () => {
   });
 });
 
-describe("test", () => {
+describe("the test of a subscription", () => {
   it("sends a signed event and answers its delivery", async () => {
     const path = ownPath();
     const subscription = await subscribe(mine.secret, { url: `${receiver.url}${path}` });
@@ -150,7 +150,7 @@ describe("test", () => {
   });
 });
 
-describe("deliveries", () => {
+describe("the deliveries of a subscription", () => {
   let tenant: ApiTenant;
   let subscription: Subscribed;
   let list: string;
@@ -276,7 +276,7 @@ describe("deliveries", () => {
   });
 });
 
-describe("retry", () => {
+describe("the retry of a delivery", () => {
   it("sends a failing delivery at once, and a delivered one once more, under the same webhook-id", async () => {
     const path = ownPath();
     const { path: at, secret } = await subscribe(mine.secret, { url: `${receiver.url}${path}` });
@@ -322,7 +322,7 @@ describe("retry", () => {
   });
 });
 
-describe("replay", () => {
+describe("a replay of events", () => {
   it("sends what was missed while a subscription was disabled, and nothing twice", async () => {
     const tenant = await openTenant();
     const project = await tenant.deploy(echo());

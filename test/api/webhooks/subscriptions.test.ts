@@ -34,7 +34,7 @@ describe("webhook subscriptions", () => {
 
   const fitting = (more: Record<string, unknown> = {}) => ({ url: `${receiver.url}/in`, events: ["run.*"], ...more });
 
-  describe("create", () => {
+  describe("a new subscription", () => {
     it("needs an address and events only, and shows the secret once", async () => {
       const created = await mine.secret.post(SUBSCRIPTIONS, fitting());
       expect(created.status).toBe(201);
@@ -282,7 +282,7 @@ describe("webhook subscriptions", () => {
     });
   });
 
-  describe("who may", () => {
+  describe("access to subscriptions", () => {
     const calls = (path: string) =>
       [
         ["post", SUBSCRIPTIONS, "admin"],
@@ -383,7 +383,7 @@ describe("webhook subscriptions", () => {
     ]);
   });
 
-  describe("change", () => {
+  describe("a change of a subscription", () => {
     it("changes each member alone, and null removes filter and headers", async () => {
       const { path } = await subscribe(
         mine.secret,
@@ -458,7 +458,7 @@ describe("webhook subscriptions", () => {
     });
   });
 
-  describe("disabled by hand", () => {
+  describe("a disabled subscription", () => {
     it("sends nothing, says why, tells the other subscriptions, and goes on once it is enabled", async () => {
       const tenant = await openTenant();
       const { id, path } = await subscribe(tenant.secret, fitting({ url: `${receiver.url}/status?code=500` }));
@@ -507,7 +507,7 @@ describe("webhook subscriptions", () => {
       await delivered(tenant.secret, path, test.delivery_id);
     });
 
-    it("is failing, as one whose attempts all fail is, unless somebody has disabled it", async () => {
+    it("is called failing, as one whose attempts all fail is, unless somebody has disabled it", async () => {
       const own = await openTenant();
       const failing: string[] = [];
       const make = async (state: string): Promise<string> => {
@@ -542,7 +542,7 @@ describe("webhook subscriptions", () => {
       expect((await own.secret.get(SUBSCRIPTIONS, { query: { failing: "maybe" } })).status).toBe(422);
     });
 
-    it("is what a receiver does that answers 410", async () => {
+    it("is one whose receiver has answered 410", async () => {
       const { path } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/status?code=410` }));
       const { body } = await mine.secret.post(`${path}/test`);
       expect(await delivered(mine.secret, path, body.delivery_id, "failed")).toMatchObject({ failure_reason: "gone" });
@@ -579,7 +579,7 @@ describe("webhook subscriptions", () => {
     expect(rows).toEqual([{ status: "failed", failure_reason: "subscription_deleted" }]);
   });
 
-  describe("rotate-secret", () => {
+  describe("the rotation of a secret", () => {
     it("signs with both secrets until the time of grace is over", async () => {
       const { path, secret: old } = await subscribe(mine.secret, fitting({ url: `${receiver.url}/rotated` }));
       const { status, body } = await mine.secret.post(`${path}/rotate-secret`);
