@@ -1,6 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
 import { takeDueFirings } from "../../src/stores/triggers/firings.ts";
+import { endRunJob, insertRunJob, takeOpenRunJobs } from "../../src/stores/runs/run-jobs.ts";
 import { takeRunsToCheck } from "../../src/stores/runs/runs.ts";
 import { pendingDocuments } from "../../src/stores/documents/documents.ts";
 import { insertEvent } from "../../src/stores/outbox.ts";
@@ -79,4 +80,28 @@ it("noisy-neighbour: abandoned documents are read again round robin by organisat
   );
   const pending = await own.database.system((db) => pendingDocuments(db, 1000, firstFew.limit));
   expect(orgs(pending)).toContain(quiet);
+});
+
+it("noisy-neighbour: abandoned jobs are taken round robin by organisation, each once in a while", async () => {
+  const start = async ({ org_id }: Tenant): Promise<string> => {
+    const job = { job_id: uuidv7(), org_id, action: "cancel", filter: {}, version: null } as const;
+    const by = { created_by_type: "user", created_by_id: uuidv7() } as const;
+    await own.database.org(org_id, (db) => insertRunJob(db, { ...job, ...by }));
+    return job.job_id;
+  };
+  const { quiet } = await neighbours(start);
+  await own.database.system((db) => db.query("update run_jobs set checked_at = now() - interval '1 minute'"));
+  const tenant = await buildTenant(own.database);
+  const fresh = await start(tenant);
+  const take = (limit: number) => own.database.system((db) => takeOpenRunJobs(db, 30_000, limit));
+  const first = await take(firstFew.limit);
+  expect(orgs(first)).toContain(quiet);
+  const [ended, ...rest] = await take(2);
+  if (ended === undefined) throw new Error("there is none left");
+  await own.database.org(ended.org_id, (db) => endRunJob(db, ended.job_id, "COMPLETED", null));
+  const all = [...first, ended, ...rest, ...(await take(100))].map(({ job_id }) => job_id);
+  expect([all.length, new Set(all).size, all.includes(fresh)]).toEqual([MANY + 1, MANY + 1, false]);
+  await own.database.system((db) => db.query("update run_jobs set checked_at = now() - interval '1 minute'"));
+  const again = (await take(100)).map(({ job_id }) => job_id);
+  expect([again.length, again.includes(fresh), again.includes(ended.job_id)]).toEqual([MANY + 1, true, false]);
 });

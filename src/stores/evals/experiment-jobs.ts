@@ -1,7 +1,7 @@
 import type { JobKind, JobState } from "../../domain/evals/experiment.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { lockRoundRobin } from "../round-robin.ts";
+import { takeStale } from "../round-robin.ts";
 
 export interface JobOptions {
   readonly row_ids?: readonly string[] | undefined;
@@ -103,12 +103,11 @@ export async function endJob(
   );
 }
 
-const OPEN = lockRoundRobin({
+const TAKE_OPEN = takeStale({
   table: "experiment_jobs",
   key: "job_id",
-  where: "state in ('pending', 'running') and checked_at < now() - make_interval(secs => $1::float8 / 1000)",
-  order: "checked_at",
-  limit: "$2::int",
+  where: "state in ('pending', 'running')",
+  columns: ["org_id", "experiment_id", "job_id", "kind", "cancel"],
 });
 
 /** Jobs that should be running, to be restarted; each is taken once in a while. */
@@ -117,13 +116,5 @@ export async function takeOpenJobs(
   olderThanMs: number,
   limit: number,
 ): Promise<Array<Pick<JobRow, "org_id" | "experiment_id" | "job_id" | "kind" | "cancel">>> {
-  return db.query(
-    {
-      name: "take_open_experiment_jobs",
-      text: `update experiment_jobs j set checked_at = now() from (
-          ${OPEN}) d
-        where j.job_id = d.job_id returning j.org_id, j.experiment_id, j.job_id, j.kind, j.cancel`,
-    },
-    [olderThanMs, limit],
-  );
+  return db.query({ name: "take_open_experiment_jobs", text: TAKE_OPEN }, [olderThanMs, limit]);
 }

@@ -13,7 +13,7 @@ import { ROW_PARTS } from "../../domain/evals/import.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { lockRoundRobin } from "../round-robin.ts";
+import { takeStale } from "../round-robin.ts";
 
 export interface ImportRow {
   readonly import_id: string;
@@ -215,23 +215,14 @@ export async function applyImport(
   return { created, updated, removed };
 }
 
-const OPEN = lockRoundRobin({
+const TAKE_OPEN = takeStale({
   table: "eval_imports",
   key: "import_id",
-  where: "status in ('pending', 'running') and checked_at < now() - make_interval(secs => $1::float8 / 1000)",
-  order: "checked_at",
-  limit: "$2::int",
+  where: "status in ('pending', 'running')",
+  columns: ["org_id", "import_id"],
 });
 
 /** Imports that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
-  return db.query<ImportInput>(
-    {
-      name: "take_open_eval_imports",
-      text: `update eval_imports i set checked_at = now() from (
-          ${OPEN}) d
-        where i.import_id = d.import_id returning i.org_id, i.import_id`,
-    },
-    [olderThanMs, limit],
-  );
+  return db.query<ImportInput>({ name: "take_open_eval_imports", text: TAKE_OPEN }, [olderThanMs, limit]);
 }

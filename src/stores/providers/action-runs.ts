@@ -2,7 +2,7 @@ import type { Json, StoredValue } from "../../domain/json.ts";
 import type { ActionError, ActionRunState } from "../../domain/providers/action-run.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
-import { lockRoundRobin } from "../round-robin.ts";
+import { takeStale } from "../round-robin.ts";
 
 export interface ActionRunRow {
   readonly action_run_id: string;
@@ -88,12 +88,12 @@ export async function finishActionRun(db: Db, actionRunId: string, end: ActionRu
   );
 }
 
-const UNFINISHED = lockRoundRobin({
+const TAKE_UNFINISHED = takeStale({
   table: "action_runs",
   key: "action_run_id",
-  where: "finished_at is null and swept_at < now() - make_interval(secs => $1::float8 / 1000)",
-  order: "swept_at",
-  limit: "$2::int",
+  where: "finished_at is null",
+  checked: "swept_at",
+  columns: ["org_id", "action_run_id", "timeout_seconds"],
 });
 
 /** Takes runs that nobody has looked after for `afterMs`. System only. */
@@ -102,15 +102,7 @@ export function takeUnfinishedActionRuns(
   afterMs: number,
   limit: number,
 ): Promise<Array<Pick<ActionRunRow, "org_id" | "action_run_id" | "timeout_seconds">>> {
-  return db.query(
-    {
-      name: "take_unfinished_action_runs",
-      text: `update action_runs set swept_at = now() where action_run_id in (
-          ${UNFINISHED}
-        ) returning org_id, action_run_id, timeout_seconds`,
-    },
-    [afterMs, limit],
-  );
+  return db.query({ name: "take_unfinished_action_runs", text: TAKE_UNFINISHED }, [afterMs, limit]);
 }
 
 /**

@@ -11,7 +11,7 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { LOWEST_ID, keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
-import { lockRoundRobin } from "../round-robin.ts";
+import { takeStale } from "../round-robin.ts";
 
 /** A run in the job's current page, and the id of the run made from it. */
 export interface RunInHand {
@@ -168,25 +168,11 @@ export async function endRunJob(
   );
 }
 
-const DUE = lockRoundRobin({
-  table: "run_jobs",
-  key: "job_id",
-  where: `${OPEN} and checked_at < now() - make_interval(secs => $1::float8 / 1000)`,
-  order: "checked_at",
-  limit: "$2::int",
-});
+const TAKE_OPEN = takeStale({ table: "run_jobs", key: "job_id", where: OPEN, columns: ["org_id", "job_id"] });
 
 /** Jobs that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenRunJobs(db: Db, olderThanMs: number, limit: number): Promise<RunJobInput[]> {
-  return db.query<RunJobInput>(
-    {
-      name: "take_open_run_jobs",
-      text: `update run_jobs j set checked_at = now() from (
-          ${DUE}) d
-        where j.job_id = d.job_id returning j.org_id, j.job_id`,
-    },
-    [olderThanMs, limit],
-  );
+  return db.query<RunJobInput>({ name: "take_open_run_jobs", text: TAKE_OPEN }, [olderThanMs, limit]);
 }
 
 /** Removes jobs that ended before `maxAgeMs`; how many. System only. */
