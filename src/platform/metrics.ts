@@ -76,100 +76,82 @@ export function createMetrics(options: {
   registry.setDefaultLabels({ service: options.service });
   if (options.processMetrics !== false) collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const counter = <Label extends string>(name: string, help: string, labelNames: Label[], into = registers) =>
+    new Counter({ name, help, labelNames, registers: into });
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: Label[],
+    into = registers,
+  ) => new Histogram({ name, help, labelNames, buckets, registers: into });
 
-  const httpRequests = new Histogram({
-    name: "millrace_http_request_duration_seconds",
-    help: "Time from a request's arrival to the end of its response",
-    labelNames: ["operation", "status"] as const,
-    buckets: SHORT,
-    registers,
-  });
-  const runsStarted = new Counter({ name: "millrace_runs_started_total", help: "Runs started", registers });
-  const runsFinished = new Counter({
-    name: "millrace_runs_finished_total",
-    help: "Runs that reached a terminal state",
-    labelNames: ["state"] as const,
-    registers,
-  });
-  const runDurations = new Histogram({
-    name: "millrace_run_duration_seconds",
-    help: "Time from a run's creation to its terminal state",
-    labelNames: ["state"] as const,
-    buckets: LONG,
-    registers,
-  });
-  const nodes = new Histogram({
-    name: "millrace_node_duration_seconds",
-    help: "Time of one evaluation of a node",
-    labelNames: ["kind", "state"] as const,
-    buckets: SHORT,
-    registers,
-  });
+  const httpRequests = histogram(
+    "millrace_http_request_duration_seconds",
+    "Time from a request's arrival to the end of its response",
+    SHORT,
+    ["operation", "status"],
+  );
+  const runsStarted = counter("millrace_runs_started_total", "Runs started", []);
+  const runsFinished = counter("millrace_runs_finished_total", "Runs that reached a terminal state", ["state"]);
+  const runDurations = histogram(
+    "millrace_run_duration_seconds",
+    "Time from a run's creation to its terminal state",
+    LONG,
+    ["state"],
+  );
+  const nodes = histogram("millrace_node_duration_seconds", "Time of one evaluation of a node", SHORT, [
+    "kind",
+    "state",
+  ]);
   // Whoever reads these sees ids and counts of every organisation.
   const registersOfProjects = options.projects ? registers : [];
-  const projectRuns = new Counter({
-    name: "millrace_project_runs_finished_total",
-    help: "Runs that reached a terminal state, by project",
-    labelNames: ["project", "state"] as const,
-    registers: registersOfProjects,
-  });
-  const projectDurations = new Histogram({
-    name: "millrace_project_run_duration_seconds",
-    help: "Time from a run's creation to its terminal state, by project",
-    labelNames: ["project"] as const,
-    buckets: COARSE,
-    registers: registersOfProjects,
-  });
-  const nodeFailures = new Counter({
-    name: "millrace_node_failures_total",
-    help: options.projects
+  const projectRuns = counter(
+    "millrace_project_runs_finished_total",
+    "Runs that reached a terminal state, by project",
+    ["project", "state"],
+    registersOfProjects,
+  );
+  const projectDurations = histogram(
+    "millrace_project_run_duration_seconds",
+    "Time from a run's creation to its terminal state, by project",
+    COARSE,
+    ["project"],
+    registersOfProjects,
+  );
+  const nodeFailures = counter(
+    "millrace_node_failures_total",
+    options.projects
       ? "Attempts of nodes that failed, by project and kind of node"
       : "Attempts of nodes that failed, by kind of node",
-    labelNames: ["project", "kind"] as const,
-    registers,
-  });
+    ["project", "kind"],
+  );
   const projects = new Set<string>();
   /** The project's id, or "other" once there are too many: each id is a time series or more for as long as the process lives. */
   const projectLabel = (id: string): string => {
     if (projects.size < MAX_PROJECTS) projects.add(id);
     return projects.has(id) ? id : OTHER_PROJECTS;
   };
-  const activityFailures = new Counter({
-    name: "millrace_activity_failures_total",
-    help: "Activity attempts that failed",
-    labelNames: ["activity", "code"] as const,
-    registers,
-  });
-  const sweeps = new Counter({
-    name: "millrace_sweeper_actions_total",
-    help: "What sweepers and the reconciler did",
-    labelNames: ["sweeper", "outcome"] as const,
-    registers,
-  });
-  const attempts = new Counter({
-    name: "millrace_webhook_attempts_total",
-    help: "Attempts to deliver an event, by how they ended",
-    labelNames: ["outcome"] as const,
-    registers,
-  });
-  const lag = new Histogram({
-    name: "millrace_webhook_delivery_lag_seconds",
-    help: "Time from an event to its delivery",
-    buckets: LONG,
-    registers,
-  });
-  const outbound = new Counter({
-    name: "millrace_outbound_requests_total",
-    help: "Requests to hosts outside, by how they ended",
-    labelNames: ["outcome"] as const,
-    registers,
-  });
-  const spans = new Counter({
-    name: "millrace_trace_spans_total",
-    help: "Spans of traces: sent to the collector, failed to be sent, or dropped because too many waited",
-    labelNames: ["outcome"] as const,
-    registers,
-  });
+  const activityFailures = counter("millrace_activity_failures_total", "Activity attempts that failed", [
+    "activity",
+    "code",
+  ]);
+  const sweeps = counter("millrace_sweeper_actions_total", "What sweepers and the reconciler did", [
+    "sweeper",
+    "outcome",
+  ]);
+  const attempts = counter("millrace_webhook_attempts_total", "Attempts to deliver an event, by how they ended", [
+    "outcome",
+  ]);
+  const lag = histogram("millrace_webhook_delivery_lag_seconds", "Time from an event to its delivery", LONG, []);
+  const outbound = counter("millrace_outbound_requests_total", "Requests to hosts outside, by how they ended", [
+    "outcome",
+  ]);
+  const spans = counter(
+    "millrace_trace_spans_total",
+    "Spans of traces: sent to the collector, failed to be sent, or dropped because too many waited",
+    ["outcome"],
+  );
 
   return {
     httpRequest: ({ operation, status }, seconds) =>
