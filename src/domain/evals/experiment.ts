@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { JsonObject, StoredValue } from "../json.ts";
+import type { RunInput } from "../runs/run.ts";
 
 export const EXPERIMENT_STATES = ["DRAFT", "QUEUED", "RUNNING", "COMPLETED", "PARTIAL", "FAILED", "CANCELLED"] as const;
 export type ExperimentState = (typeof EXPERIMENT_STATES)[number];
@@ -264,16 +264,5 @@ export interface LaneInput extends ExperimentJobInput, ExperimentLanes {
 export interface LaneRow {
   readonly place: number;
   /** What its run starts with; null: it has ended already. */
-  readonly start: {
-    readonly org_id: string;
-    readonly run_id: string;
-    readonly project_id: string;
-    readonly flow_version: number;
-    readonly user_id: string | null;
-    readonly metadata: JsonObject;
-    readonly inputs: Readonly<Record<string, StoredValue>>;
-    readonly timeout_seconds: number;
-    readonly limits: { readonly max_iterations: number };
-    readonly depth: number;
-  } | null;
+  readonly start: Omit<RunInput, "plan"> | null;
 }
