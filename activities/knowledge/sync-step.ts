@@ -14,7 +14,7 @@ import type { ConnectionResolver, ResolvedConnection } from "../../src/services/
 import type { Database } from "../../src/stores/db.ts";
 import { findKnowledgeBase } from "../../src/stores/knowledge/knowledge-bases.ts";
 import type { KnowledgeBaseRow } from "../../src/stores/knowledge/knowledge-bases.ts";
-import { findSyncToWorkOn } from "../../src/stores/knowledge/syncs.ts";
+import { findSyncToWorkOn, sourcesOfSync } from "../../src/stores/knowledge/syncs.ts";
 import type { SyncWork } from "../../src/stores/knowledge/syncs.ts";
 import { stopWith } from "../stop.ts";
 
@@ -58,7 +58,8 @@ export async function takeSyncStep(
   const find = (): Promise<SyncWork | null> => db.org(org_id, (connection) => findSyncToWorkOn(connection, sync_id));
   const sync = await find();
   const base = await db.org(org_id, (connection) => findKnowledgeBase(connection, knowledge_base_id));
-  if (sync === null || base === null) return "stop";
+  const given = await db.org(org_id, (connection) => sourcesOfSync(connection, sync_id));
+  if (sync === null || base === null || given === null) return "stop";
   if (sync.cancel_requested_at !== null) return await cancelled();
 
   const stop = stopWith(context);
@@ -74,11 +75,12 @@ export async function takeSyncStep(
   );
   const until = Date.now() + STEP_MS;
   const client = createSiteClient(site);
-  const callBuckets = bucketCaller(connections, site.guardedFetch, base);
+  const { website_sources, connection_id, connection_source_ids } = given;
+  const callBuckets = bucketCaller(connections, site.guardedFetch, org_id, connection_id);
   // In this order: the numbers of a sync's sources are positions in it.
   const sources = [
-    ...base.website_sources.map((source) => createWebsiteSource(source, client)),
-    ...base.connection_source_ids
+    ...website_sources.map((source) => createWebsiteSource(source, client)),
+    ...connection_source_ids
       .flatMap((text) => readBucketSource(text) ?? [])
       .map((source) => createBucketSource(source, callBuckets, site.maxBytes)),
   ];
@@ -102,11 +104,12 @@ export async function takeSyncStep(
 function bucketCaller(
   connections: ConnectionResolver,
   guardedFetch: SiteDeps["guardedFetch"],
-  { org_id, connection_id }: KnowledgeBaseRow,
+  orgId: string,
+  connectionId: string | null,
 ): CallBuckets {
   let resolved: Promise<ResolvedConnection> | undefined;
   return async (call) => {
-    resolved ??= connections.resolve(org_id, connection_id ?? "");
+    resolved ??= connections.resolve(orgId, connectionId ?? "");
     const connection = await resolved;
     return await noted(connection, call(bucketsOf({ guardedFetch }, connection)));
   };

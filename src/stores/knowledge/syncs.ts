@@ -5,6 +5,7 @@ import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
 import { lockRoundRobin } from "../round-robin.ts";
+import type { KnowledgeBaseRow } from "./knowledge-bases.ts";
 
 export interface SyncItemError extends SyncError {
   readonly address: string;
@@ -37,6 +38,11 @@ const COLUMNS = `s.sync_id, s.org_id, s.knowledge_base_id, s.mode, s.delete_miss
   s.unchanged, s.failed, s.total, s.cancel_requested_at, s.created_at, s.started_at, s.finished_at`;
 const ACTIVE = "s.state in ('pending', 'running')";
 
+/** What a sync reads: the sources that its knowledge base `k` had when it was requested. */
+export type SyncSources = Pick<KnowledgeBaseRow, "website_sources" | "connection_id" | "connection_source_ids">;
+const SOURCES_OF_BASE = `jsonb_build_object('website_sources', k.website_sources, 'connection_id', k.connection_id,
+  'connection_source_ids', k.connection_source_ids)`;
+
 /**
  * Inserts a sync, `pending`; false if another one of the knowledge base is running. In a transaction that has locked
  * the knowledge base.
@@ -49,9 +55,10 @@ export async function insertSync(
     {
       name: "insert_sync",
       text: `with inserted as (
-          insert into knowledge_syncs (sync_id, org_id, knowledge_base_id, mode, delete_missing, trigger)
-          select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::boolean, $6::text
-          where not exists (select from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $3::uuid and ${ACTIVE})
+          insert into knowledge_syncs (sync_id, org_id, knowledge_base_id, mode, delete_missing, trigger, sources)
+          select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::boolean, $6::text, ${SOURCES_OF_BASE}
+          from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $3::uuid
+            and not exists (select from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $3::uuid and ${ACTIVE})
           on conflict do nothing returning sync_id)
         update knowledge_bases k set last_sync_id = inserted.sync_id from inserted
         where k.org_id = current_org() and k.knowledge_base_id = $3::uuid returning k.knowledge_base_id`,
@@ -157,6 +164,19 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
   return rows[0] ?? null;
 }
 
+/** The sources that a sync reads; null if it or its knowledge base is gone. */
+export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources | null> {
+  const rows = await db.query<{ sources: SyncSources }>(
+    {
+      name: "sources_of_sync",
+      text: `select coalesce(s.sources, ${SOURCES_OF_BASE}) as sources from knowledge_syncs s join knowledge_bases k using (knowledge_base_id)
+        where s.org_id = current_org() and s.sync_id = $1::uuid and k.deleted_at is null`,
+    },
+    [syncId],
+  );
+  return rows[0]?.sources ?? null;
+}
+
 /** Records that a sync has "inFlight"; false if that was recorded before. */
 export async function beginSync(db: Db, syncId: string): Promise<boolean> {
   const rows = await db.query(
@@ -241,7 +261,7 @@ export async function endSync(
   const rows = await db.query<SyncRow>(
     {
       name: "end_sync",
-      text: `update knowledge_syncs s set state = $2::text, error = $3::jsonb, finished_at = now(), started_at = coalesce(started_at, now())
+      text: `update knowledge_syncs s set state = $2::text, error = $3::jsonb, sources = null, finished_at = now(), started_at = coalesce(started_at, now())
         where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning ${COLUMNS}`,
     },
     [syncId, state, error === null ? null : jsonb(error)],

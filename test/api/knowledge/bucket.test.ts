@@ -1,13 +1,14 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Answer } from "../../support/client.ts";
 import { findS3Program, startS3Server, type S3Server } from "../../support/s3-server.ts";
 import { openTenant } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { places } from "../webhooks/webhooks.ts";
 import { create, KEYWORDS, PATH } from "./bases.ts";
+import { run } from "./syncs.ts";
 
 const program = await findS3Program();
 
@@ -37,17 +38,7 @@ describe.skipIf("no" in program)(`buckets${"no" in program ? `: ${program.no}` :
     expect(answer.body.successful, JSON.stringify(answer.body)).toBe(true);
   }
 
-  async function sync(path: string, body: Record<string, unknown> = {}): Promise<Answer["body"]> {
-    const accepted = await tenant.secret.post(`${path}/sync`, body);
-    expect(accepted.status, JSON.stringify(accepted.body)).toBe(202);
-    const get = async (): Promise<Answer["body"]> =>
-      (await tenant.secret.get(`${path}/syncs/${accepted.body.sync_id}`)).body;
-    await vi.waitFor(async () => expect((await get()).state).toMatch(/^(completed|failed|cancelled)$/), {
-      timeout: 60_000,
-      interval: 100,
-    });
-    return await get();
-  }
+  const sync = (path: string, body: Record<string, unknown> = {}): Promise<Answer["body"]> => run(tenant, path, body);
 
   it("are a source: what is new, changed, unreadable and gone", async () => {
     await put("docs/a b.md", "# Refunds\n\nRefunds take five days.");

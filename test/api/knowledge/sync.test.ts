@@ -1,5 +1,5 @@
 import { uuidv7 } from "uuidv7";
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { syncScheduleId } from "../../../src/temporal/ids.ts";
 import type { Answer } from "../../support/client.ts";
 import { withTemporal } from "../../support/histories.ts";
@@ -10,6 +10,7 @@ import { openTenant, problemText } from "../tenant.ts";
 import type { ApiTenant } from "../tenant.ts";
 import { KEYWORDS, PATH, create } from "./bases.ts";
 import { settled, upload } from "./knowledge-bases.ts";
+import { counts, ended as endedSync, resources as resourcesOf, run } from "./syncs.ts";
 
 let tenant: ApiTenant;
 let other: ApiTenant;
@@ -20,31 +21,8 @@ beforeAll(async () => {
 
 type Body = Answer["body"];
 
-/** Runs a sync to its end; answers it as it is then. */
-async function sync(path: string, body: Record<string, unknown> = {}): Promise<Body> {
-  const accepted = await tenant.secret.post(`${path}/sync`, body);
-  expect(accepted.status, JSON.stringify(accepted.body)).toBe(202);
-  expect(accepted.body).toEqual({ message: expect.any(String), status: "accepted", sync_id: expect.any(String) });
-  return await ended(path, accepted.body.sync_id);
-}
-
-async function ended(path: string, syncId: string): Promise<Body> {
-  const get = async (): Promise<Body> => (await tenant.secret.get(`${path}/syncs/${syncId}`)).body;
-  await vi.waitFor(async () => expect((await get()).state).toMatch(/^(completed|failed|cancelled)$/), {
-    timeout: 60_000,
-    interval: 100,
-  });
-  return await get();
-}
-
-const counts = (of: Partial<Record<string, number>>) => ({
-  added: 0,
-  updated: 0,
-  deleted: 0,
-  unchanged: 0,
-  failed: 0,
-  ...of,
-});
+const sync = (path: string, body: Record<string, unknown> = {}): Promise<Body> => run(tenant, path, body);
+const ended = (path: string, syncId: string): Promise<Body> => endedSync(tenant, path, syncId);
 
 /** The first line of the best result, or undefined. */
 async function search(path: string, query: string): Promise<string | undefined> {
@@ -52,9 +30,7 @@ async function search(path: string, query: string): Promise<string | undefined> 
   return body.results[0]?.text;
 }
 
-async function resources(path: string): Promise<Body[]> {
-  return (await tenant.secret.get(`${path}/resources`, { query: { page_size: 200 } })).body.data;
-}
+const resources = (path: string): Promise<Body[]> => resourcesOf(tenant, path);
 
 async function eventsOf(id: string): Promise<string[]> {
   return tenant.withDatabase((database) =>
