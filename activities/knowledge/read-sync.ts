@@ -83,15 +83,18 @@ export function createReadSync(deps: ReadSyncDeps) {
       }
       return await end(context, item, "deleted");
     }
-    const resource = await db.org(org_id, (connection) =>
-      item.resource_id === null
-        ? findByAddress(connection, knowledge_base_id, item.address)
-        : findResource(connection, knowledge_base_id, item.resource_id),
-    );
+    const resource = await db.org(org_id, (connection) => find(connection, knowledge_base_id, item));
     if (item.resource_id !== null && resource === null) return await end(context, item, "deleted");
     if (item.action === "read") return await read(context, item, resource);
     if (mode === "dry_run") return await end(context, item, "updated", { resource });
     if (resource !== null) await indexAgain(context, item, resource, null);
+  }
+
+  /** An item's resource. Several may have one address: an item that a source does not list is about one of them. */
+  function find(connection: Db, knowledgeBaseId: string, { resource_id, address }: SyncItemRow) {
+    return resource_id === null
+      ? findByAddress(connection, knowledgeBaseId, address)
+      : findResource(connection, knowledgeBaseId, resource_id);
   }
 
   async function read(context: SyncContext, item: SyncItemRow, resource: ResourceRow | null): Promise<void> {
@@ -167,7 +170,9 @@ export function createReadSync(deps: ReadSyncDeps) {
     const content = { ...page, size, blob_key: key };
     const stored = await begin(context, item, async (connection) => {
       await lockResourceIdentity(connection, knowledge_base_id, resourceIdentity({ source_url: item.address }));
-      const before = await findByAddress(connection, knowledge_base_id, item.address);
+      const before = await find(connection, knowledge_base_id, item);
+      // Somebody has deleted the resource meanwhile, or given it another content.
+      if (item.resource_id !== null && before?.source_url !== item.address) return null;
       const resource_id = before?.resource_id ?? uuidv7();
       const added: NewResource = {
         resource_id,

@@ -97,7 +97,8 @@ export async function findUnlistedSource(db: Db, syncId: string): Promise<{ addr
 
 /**
  * Adds the resources that no source lists. Addresses are read again. Resources that a source listed before are deleted
- * if that is wanted. Others are indexed again if all are, or if their indexing failed before.
+ * if that is wanted. Others are indexed again if all are, or if their indexing failed before. A listed address stands
+ * for its oldest resource: others that a person added from there have items of their own.
  */
 export async function addResourceItems(
   db: Db,
@@ -119,8 +120,10 @@ export async function addResourceItems(
             when r.source = 'url' then 'read'
             when r.status = 'error' or ($3::text = 'full' and r.status = 'indexed') then 'index' end as action) a
         where r.org_id = current_org() and r.knowledge_base_id = $2::uuid and r.status <> 'pending_delete' and a.action is not null
-          and not exists (select from knowledge_sync_items i where i.sync_id = $1::uuid and i.source_no is not null
-            and i.action = 'read' and md5(i.address) = md5(r.source_url))`,
+          and (not exists (select from knowledge_sync_items i where i.sync_id = $1::uuid and i.source_no is not null
+              and i.action = 'read' and md5(i.address) = md5(r.source_url))
+            or (not r.from_source and exists (select from knowledge_resources o where o.knowledge_base_id = r.knowledge_base_id
+              and md5(o.source_url) = md5(r.source_url) and o.status <> 'pending_delete' and o.resource_id < r.resource_id)))`,
     },
     // Ids in the order of time, as everywhere.
     [sync.sync_id, sync.knowledge_base_id, sync.mode, sync.deleteMissing, uuidv7()],
