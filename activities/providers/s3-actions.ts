@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from "../../src/domain/json.ts";
 import { ActionFailed, ActionRefused, asText } from "../../src/domain/providers/action.ts";
 import type { GuardedFetch } from "../../src/platform/fetch/guarded-fetch.ts";
-import { S3Refused, UnusableKey } from "../../src/platform/s3/buckets.ts";
+import { S3ListUnreadable, S3Refused, UnusableKey } from "../../src/platform/s3/buckets.ts";
 import type { Buckets } from "../../src/platform/s3/buckets.ts";
 import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts";
 import { readableBody } from "../nodes/http-response.ts";
@@ -85,6 +85,7 @@ function contentOf({ body, body_base64, content_type }: JsonObject): Content {
 /** Whole objects may be read and written repeatedly, so a transient refusal is retried. */
 function toFailure(error: unknown): unknown {
   if (error instanceof UnusableKey) return new ActionRefused("inputs", `key: ${error.message}`);
+  if (error instanceof S3ListUnreadable) return new ActionFailed("some", "action_refused", error.message);
   if (!(error instanceof S3Refused)) return error;
   const { status, message } = error;
   const code = error.ofCredential ? "connection_rejected" : "action_refused";

@@ -25,6 +25,14 @@ export class S3Refused extends Error {
   }
 }
 
+/** Thrown for a list that does not say what a bucket holds. The message may be shown, as that of S3Refused. */
+export class S3ListUnreadable extends Error {
+  constructor(what: string) {
+    super(`The answer to list ${what} (is the endpoint right?).`);
+    this.name = "S3ListUnreadable";
+  }
+}
+
 /** Thrown for an object name that cannot be part of an address. */
 export class UnusableKey extends Error {}
 
@@ -42,7 +50,10 @@ export interface S3Listing {
   readonly cursor: string | null;
 }
 
-/** Requests to a user's buckets. Methods throw S3Refused, UnusableKey, and the errors of the guarded fetch. */
+/**
+ * Requests to a user's buckets. Methods throw S3Refused, S3ListUnreadable, UnusableKey, and the errors of the guarded
+ * fetch.
+ */
 export interface Buckets {
   list(
     bucket: string,
@@ -114,7 +125,9 @@ export function openBuckets({ guardedFetch, limits }: BucketsDeps, access: S3Acc
       };
       const limits = { responseBytes: LIST_BYTES };
       const answer = await call("list", bucket, { method: "GET", path: "", query }, { limits, signal });
-      return listing(answer.body.toString("utf8"));
+      const page = listing(answer.body.toString("utf8"));
+      if (page.cursor !== null && page.cursor === cursor) throw new S3ListUnreadable("leads back to itself");
+      return page;
     },
     async get(bucket, key, { etag, maxBytes }, signal) {
       const headers = etag === undefined ? {} : { "if-none-match": etag };
@@ -144,7 +157,9 @@ function pathOf(key: string): string {
   return path;
 }
 
+/** Another program's page must not be taken for an empty bucket, nor a part for the whole. */
 function listing(xml: string): S3Listing {
+  if (!/<ListBucketResult[\s>]/.test(xml)) throw new S3ListUnreadable("is none of S3");
   // The server says whether it encoded the names; older ones do not know that.
   const decode = /^url$/i.test(textOf(xml, "EncodingType") ?? "") ? decoded : (text: string) => text;
   const objects = elementsOf(xml, "Contents").map((each) => ({
@@ -155,7 +170,9 @@ function listing(xml: string): S3Listing {
   }));
   const prefixes = elementsOf(xml, "CommonPrefixes").map((each) => decode(textOf(each, "Prefix") ?? ""));
   const more = textOf(xml, "IsTruncated") === "true";
-  return { objects, prefixes, cursor: (more ? textOf(xml, "NextContinuationToken") : undefined) ?? null };
+  const next = more ? textOf(xml, "NextContinuationToken") : undefined;
+  if (more && (next === undefined || next === "")) throw new S3ListUnreadable("does not say where it goes on");
+  return { objects, prefixes, cursor: next ?? null };
 }
 
 function decoded(text: string): string {

@@ -92,3 +92,83 @@ describe("a sync", () => {
     await target.close();
   });
 });
+
+describe("a server of buckets", () => {
+  const listed = (keys: readonly string[], more = ""): string =>
+    `<?xml version="1.0"?><ListBucketResult><EncodingType>url</EncodingType>${more}${keys
+      .map((key) => `<Contents><Key>${key}</Key><Size>5</Size><ETag>"1"</ETag></Contents>`)
+      .join("")}</ListBucketResult>`;
+  const TRUNCATED = "<IsTruncated>true</IsTruncated>";
+
+  /** A knowledge base whose bucket's list is what `list` answers, and whose objects are all the same. */
+  async function based(list: { answer: (url: URL) => string | number }) {
+    const target = await startHttpTarget();
+    target.onEvery(({ url }, response) => {
+      const address = new URL(url, target.url);
+      if (!address.searchParams.has("list-type")) return void response.end("Weirs hold water.");
+      const answer = list.answer(address);
+      if (typeof answer === "number") response.writeHead(answer).end("<Error><Code>SlowDown</Code></Error>");
+      else response.writeHead(200, { "content-type": "application/xml" }).end(answer);
+    });
+    const credential = { access_key_id: "key", secret_access_key: "secret", endpoint: target.url };
+    const connection = { name: "files", provider_id: "s3", credential };
+    const { connection_id } = (await tenant.secret.post("/v2/connections", connection)).body;
+    const { path } = await create(tenant, { connection_id, connection_source_ids: ["files"] });
+    return { target, path };
+  }
+
+  it.each([
+    ["is a page of another program", "<html><body>Sign in</body></html>"],
+    ["is cut off without saying where it goes on", listed(["b.txt"], TRUNCATED)],
+    ["leads back to itself", listed(["b.txt"], `${TRUNCATED}<NextContinuationToken>x</NextContinuationToken>`)],
+    ["says that it is asked too often", 503],
+  ])("whose list %s is not taken for an empty bucket", async (_, answer) => {
+    const list: { answer: (url: URL) => string | number } = { answer: () => listed(["a.txt", "b.txt"]) };
+    const { target, path } = await based(list);
+    expect((await run(tenant, path)).counts).toEqual(counts({ added: 2 }));
+    list.answer = () => answer;
+    const done = await run(tenant, path);
+    expect(done.counts).toMatchObject({ deleted: 0, failed: 1 });
+    expect(JSON.stringify([done.error, done.errors])).not.toContain("internal_error");
+    expect(await resources(tenant, path)).toHaveLength(2);
+    list.answer = () => listed(["a.txt"]);
+    expect((await run(tenant, path)).counts).toEqual(counts({ deleted: 1, unchanged: 1 }));
+    await target.close();
+  });
+
+  it("that answers again after a moment is read, page by page", async () => {
+    let refused = 0;
+    const { target, path } = await based({
+      answer: ({ searchParams }) => {
+        if (searchParams.get("continuation-token") === "2") return listed(["b+c%2B%3F%23.txt"]);
+        refused += 1;
+        return refused < 3 ? 503 : listed(["a.txt"], `${TRUNCATED}<NextContinuationToken>2</NextContinuationToken>`);
+      },
+    });
+    expect(await run(tenant, path)).toMatchObject({ state: "completed", counts: counts({ added: 2 }) });
+    const addresses = (await resources(tenant, path)).map(({ source_url }) => source_url);
+    expect(addresses.toSorted()).toEqual(["s3://files/a.txt", "s3://files/b c+?#.txt"]);
+    await target.close();
+  });
+
+  it("that is away fails the sync, and says so", async () => {
+    const { target, path } = await based({ answer: () => listed(["a.txt"]) });
+    expect((await run(tenant, path)).counts).toEqual(counts({ added: 1 }));
+    await target.close();
+    expect(await run(tenant, path)).toMatchObject({
+      state: "failed",
+      error: { code: "source_unavailable", message: expect.stringContaining(`The connection to ${target.url} failed`) },
+      counts: counts({ failed: 1 }),
+    });
+  });
+
+  it("may have names that no database can hold", async () => {
+    const { target, path } = await based({ answer: () => listed(["a.txt", "b%00.txt"]) });
+    expect(await run(tenant, path)).toMatchObject({
+      state: "completed",
+      counts: counts({ added: 1, failed: 1 }),
+      errors: [{ address: "s3://files/b\ufffd.txt", code: "object_name_unusable" }],
+    });
+    await target.close();
+  });
+});

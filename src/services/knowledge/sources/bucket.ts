@@ -3,12 +3,21 @@ import { keyOfAddress, objectAddress } from "../../../domain/knowledge/bucket-so
 import type { BucketSource } from "../../../domain/knowledge/bucket-source.ts";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
 import { NodeFailure } from "../../../domain/runs/failure.ts";
+import { unstorableText } from "../../../domain/storable.ts";
 import { FetchFailed } from "../../../platform/fetch/guarded-fetch-errors.ts";
-import { S3Refused, UnusableKey } from "../../../platform/s3/buckets.ts";
+import { S3ListUnreadable, S3Refused, UnusableKey } from "../../../platform/s3/buckets.ts";
 import type { Buckets } from "../../../platform/s3/buckets.ts";
+import { waitAfter } from "../../../platform/s3/try-again.ts";
 import { asResourceFailure, fetchedPage } from "../fetch-page.ts";
 import type { PageAnswer, PageVersion } from "../fetch-page.ts";
-import type { KnowledgeSource, SourcePage } from "./source.ts";
+import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
+
+/**
+ * Attempts of a request that fails for a reason that may pass: S3 answers 503 to whoever asks too fast. Fewer for an
+ * object, since a server that is away has thousands of them.
+ */
+const LIST_ATTEMPTS = 6;
+const READ_ATTEMPTS = 3;
 
 /** Calls the buckets of a connection, and updates its status. Throws NodeFailure if it cannot be used. */
 export type CallBuckets = <T>(call: (buckets: Buckets) => Promise<T>) => Promise<T>;
@@ -22,14 +31,23 @@ export function createBucketSource(
   return {
     async list(at: Json, signal: AbortSignal): Promise<SourcePage> {
       const cursor = typeof at === "string" ? at : undefined;
+      const failures: ListFailure[] = [];
       try {
-        const page = await callBuckets((buckets) => buckets.list(bucket, { prefix, cursor }, signal));
+        const page = await patiently(LIST_ATTEMPTS, signal, (buckets) =>
+          buckets.list(bucket, { prefix, cursor }, signal),
+        );
         // Some programs represent folders by names that end with a slash.
         const keys = page.objects.map(({ key }) => key).filter((key) => !key.endsWith("/"));
-        return { addresses: keys.map((key) => objectAddress(bucket, key)), failures: [], next: page.cursor };
-      } catch (error) {
-        const failure = asFailure(error);
-        if (!(failure instanceof ResourceFailure) || failure.retryable) throw error;
+        const addresses = keys.flatMap((key) => {
+          const fault = unstorableText(key)?.fault;
+          if (fault === undefined) return [objectAddress(bucket, key)];
+          const address = objectAddress(bucket, key.replaceAll("\0", "\ufffd").toWellFormed());
+          failures.push({ address, code: "object_name_unusable", message: `Its name has ${fault}.` });
+          return [];
+        });
+        return { addresses, failures, next: page.cursor };
+      } catch (failure) {
+        if (!(failure instanceof ResourceFailure)) throw failure;
         const { code, message } = failure;
         return { addresses: [], failures: [{ address: objectAddress(bucket, prefix), code, message }], next: null };
       }
@@ -39,27 +57,47 @@ export function createBucketSource(
       const key = keyOfAddress(bucket, address);
       const etag = known?.etag ?? undefined;
       try {
-        const answer = await callBuckets((buckets) => buckets.get(bucket, key, { etag, maxBytes }, signal));
+        const answer = await patiently(READ_ATTEMPTS, signal, (buckets) =>
+          buckets.get(bucket, key, { etag, maxBytes }, signal),
+        );
         if (answer.status === 304) return { outcome: "not_modified" };
         const { headers, body } = answer;
         return fetchedPage({ url: address, name: key.slice(key.lastIndexOf("/") + 1), headers, body });
-      } catch (error) {
-        const failure = asFailure(error);
-        const isMissing = error instanceof S3Refused && error.code === "NoSuchKey";
-        if (isMissing && failure instanceof ResourceFailure) return { outcome: "missing", error: failure };
+      } catch (failure) {
+        const cause = failure instanceof ResourceFailure ? failure.cause : undefined;
+        if (cause instanceof S3Refused && cause.code === "NoSuchKey")
+          return { outcome: "missing", error: failure as ResourceFailure };
         throw failure;
       }
     },
   };
+
+  /** Throws ResourceFailure, or an error that is not the bucket's. */
+  async function patiently<T>(
+    maxAttempts: number,
+    signal: AbortSignal,
+    call: (buckets: Buckets) => Promise<T>,
+  ): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await callBuckets(call);
+      } catch (error) {
+        const failure = asFailure(error);
+        if (!(failure instanceof ResourceFailure) || !failure.retryable || attempt === maxAttempts) throw failure;
+        await waitAfter(attempt);
+        signal.throwIfAborted();
+      }
+    }
+  }
 }
 
 function asFailure(error: unknown): unknown {
   if (error instanceof S3Refused) {
     const retryable = error.status >= 500 || error.status === 429;
-    return new ResourceFailure(error.ofCredential ? "connection_rejected" : "http_status", error.message, {
-      retryable,
-    });
+    const code = error.ofCredential ? "connection_rejected" : "http_status";
+    return new ResourceFailure(code, error.message, { retryable, cause: error });
   }
+  if (error instanceof S3ListUnreadable) return new ResourceFailure("source_broken", error.message, { cause: error });
   if (error instanceof UnusableKey) return new ResourceFailure("object_name_unusable", `${error.message}.`);
   if (error instanceof NodeFailure) return new ResourceFailure(error.code, error.message);
   if (error instanceof FetchFailed || (error instanceof Error && error.name === "FetchRefused")) {

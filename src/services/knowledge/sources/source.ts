@@ -23,7 +23,8 @@ export interface SourcePage {
  */
 export interface KnowledgeSource {
   /**
-   * The page at a place that an earlier page named as `next`; null means the first. Rejects only if waiting may help.
+   * The page at a place that an earlier page named as `next`; null means the first. What the source is at fault for
+   * is among the failures.
    */
   list(at: Json, signal: AbortSignal): Promise<SourcePage>;
   /** Reads a document; if `known` is given, only if it has changed since. Throws ResourceFailure. */
