@@ -13,6 +13,7 @@ import type { Database, Db } from "../../stores/db.ts";
 import {
   findByExternalId,
   findSame,
+  keepWithoutSource,
   lockResourceIdentity,
   takeUnindexed,
   updateMetadata,
@@ -189,6 +190,7 @@ async function write(db: Db, { resource, onDuplicate }: ResourceToAdd): Promise<
     const what = byName === null ? "The same content" : "A resource with this external_id";
     throw conflict(`${what} is in the knowledge base already, as resource ${existing.resource_id}.`);
   }
+  if (existing.from_source) await keepWithoutSource(db, existing.resource_id);
   // A resource that could not be indexed does not count as present: it is tried again.
   if (rule === "skip" && existing.status !== "error") return unchanged;
   const mayHaveChanged = resource.source === "url" || existing.content_mime !== resource.content_mime;

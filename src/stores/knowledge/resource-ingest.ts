@@ -67,6 +67,17 @@ export async function updateMetadata(
   return rows[0]?.modified_at;
 }
 
+/** Records that a person has added a resource that a source lists: it stays when the source lists it no longer. */
+export async function keepWithoutSource(db: Db, resourceId: string): Promise<void> {
+  await db.query(
+    {
+      name: "keep_resource_without_source",
+      text: "update knowledge_resources set from_source = false where org_id = current_org() and resource_id = $1::uuid",
+    },
+    [resourceId],
+  );
+}
+
 /** Locks a resource until the transaction ends; false if there is none. */
 export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
   const rows = await db.query(

@@ -76,6 +76,18 @@ describe("a sync", () => {
     await site.close();
   });
 
+  it("leaves a listed document that a person has added as well", async () => {
+    const site = await startWebsite({ "/a": "Punts are flat.", "/b": "Barges are long." });
+    const selected_resources = [site.address("/a"), site.address("/b")];
+    const { path } = await create(tenant, { website_sources: [{ source_type: "manual", selected_resources }] });
+    expect((await run(tenant, path)).counts).toEqual(counts({ added: 2 }));
+    const again = await tenant.secret.post(`${path}/resources`, { url: site.address("/a") });
+    expect(again.body.message).toBe("The resource is there already.");
+    await tenant.secret.patch(path, { website_sources: [] });
+    expect((await run(tenant, path)).counts).toEqual(counts({ deleted: 1, unchanged: 1 }));
+    await site.close();
+  });
+
   it("does not bring back a document that is deleted while its address answers", async () => {
     const target = await startHttpTarget();
     held(target, "/page", "Weirs hold water.")();
