@@ -1,7 +1,12 @@
 import type { SyncInput, SyncStep } from "../../src/domain/knowledge/sync.ts";
 import type { Db } from "../../src/stores/db.ts";
 import { insertIndex, listIndexes, retireIndex } from "../../src/stores/knowledge/indexes.ts";
-import { addListFailure, addListedItems, addResourceItems } from "../../src/stores/knowledge/sync-items.ts";
+import {
+  addListFailure,
+  addListedItems,
+  addResourceItems,
+  unlistedAddresses,
+} from "../../src/stores/knowledge/sync-items.ts";
 import { beginSync, countItems, mayDeleteMissing, moveSync } from "../../src/stores/knowledge/syncs.ts";
 import type { SyncPosition } from "../../src/stores/knowledge/syncs.ts";
 import { takeSyncStep } from "./sync-step.ts";
@@ -29,7 +34,9 @@ export function createListSync(deps: ListSyncDeps) {
         const { source_no, at } = from ?? { source_no: 0, at: null };
         const source = sources[source_no];
         const page = source === undefined ? null : await source.list(at, signal);
-        const isFull = page !== null && total + page.addresses.length > maxPages;
+        const { addresses = [] } = page ?? {};
+        const unlisted = await db.org(org_id, (connection) => unlistedAddresses(connection, sync_id, addresses));
+        const isFull = total + unlisted.length > maxPages;
         const failures = [...(page?.failures ?? [])];
         if (isFull) {
           const message = `Only the first ${maxPages} documents of the sources are read.`;
@@ -48,7 +55,7 @@ export function createListSync(deps: ListSyncDeps) {
             await addResourceItems(connection, { ...sync, deleteMissing: await mayDeleteMissing(connection, sync_id) });
             return true;
           }
-          total += await addListedItems(connection, sync_id, source_no, page.addresses.slice(0, maxPages - total));
+          total += await addListedItems(connection, sync_id, source_no, unlisted.slice(0, maxPages - total));
           for (const failure of failures) await addListFailure(connection, sync_id, source_no, failure);
           return true;
         });

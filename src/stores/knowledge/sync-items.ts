@@ -42,6 +42,20 @@ export async function listSyncItems(
   );
 }
 
+/** The addresses that the sync has not listed yet, each once. */
+export async function unlistedAddresses(db: Db, syncId: string, addresses: readonly string[]): Promise<string[]> {
+  const rows = await db.query<{ address: string }>(
+    {
+      name: "list_listed_addresses",
+      text: `select i.address from knowledge_sync_items i join unnest($2::text[]) n (address) on md5(n.address) = md5(i.address)
+        where i.org_id = current_org() and i.sync_id = $1::uuid and i.action = 'read' and i.source_no is not null`,
+    },
+    [syncId, addresses],
+  );
+  const listed = new Set(rows.map(({ address }) => address));
+  return [...new Set(addresses)].filter((address) => !listed.has(address));
+}
+
 /** Adds documents that a source lists, except ones listed before. Returns how many were added. */
 export async function addListedItems(
   db: Db,
