@@ -26,7 +26,14 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
   };
 
   async function listSelected(): Promise<SourcePage> {
-    return { addresses: source.selected_resources.flatMap((url) => webAddress(url) ?? []), failures: [], next: null };
+    const failures: ListFailure[] = [];
+    const addresses = source.selected_resources.flatMap((url) => {
+      const address = webAddress(url);
+      if (address !== null) return [address];
+      failures.push({ address: url, code: "address_unusable", message: "It is too long once it is encoded." });
+      return [];
+    });
+    return { addresses, failures, next: null };
   }
 
   async function listSitemaps(at: Json, signal: AbortSignal): Promise<SourcePage> {
