@@ -1,13 +1,13 @@
 import contentDisposition from "content-disposition";
 import { z } from "zod";
 import { Problem, notFound } from "../../domain/errors.ts";
-import { BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { ResourceRow } from "../../stores/knowledge/resources.ts";
 import type { ApiDeps } from "../deps.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { byteRange } from "./byte-range.ts";
+import { readCurrent } from "./read-current.ts";
 
 export const ONE_RESOURCE = "/v2/knowledge-bases/{knowledge_base_id}/resources/{resource_id}";
 export const resourceParams = z.object({
@@ -69,13 +69,18 @@ export function downloadOperation(
       206: { description: "The range.", content: { "application/octet-stream": null, "*/*": null } },
     },
     async handler({ params: path, query: { disposition }, headers: { range }, principal: { org_id } }) {
-      const resource = await requireResource(org_id, path);
-      const { blob_key, content_mime, content_hash, resource_path } = resource;
-      if (blob_key === null)
-        throw new Problem("conflict", "The resource has not been fetched: there is nothing to download yet.");
-      const size = await blobs.size(blob_key).catch(gone);
-      const part = byteRange(range, size);
-      const { stream } = await blobs.openRead(blob_key, part ?? undefined).catch(gone);
+      const find = () => requireResource(org_id, path);
+      const found = await readCurrent(await find(), find, async (resource) => {
+        const { blob_key } = resource;
+        if (blob_key === null)
+          throw new Problem("conflict", "The resource has not been fetched: there is nothing to download yet.");
+        const size = await blobs.size(blob_key);
+        const part = byteRange(range, size);
+        return { resource, size, part, stream: (await blobs.openRead(blob_key, part ?? undefined)).stream };
+      });
+      if (found === null) throw notFound("resource");
+      const { size, part, stream } = found;
+      const { content_mime, content_hash, resource_path } = found.resource;
       const name = resource_path.split(/[\\/]/).findLast((each) => each !== "") ?? "download";
       const [mime = ""] = (content_mime ?? "").split(";");
       const shown = disposition === "inline" && Object.hasOwn(SHOWN, mime) ? SHOWN[mime] : undefined;
@@ -97,8 +102,4 @@ export function downloadOperation(
       };
     },
   });
-}
-
-function gone(error: unknown): never {
-  throw error instanceof BlobNotFound ? notFound("resource") : error;
 }

@@ -26,6 +26,7 @@ import { resourceChange, resourceForm, resourcesBody } from "./resource-body.ts"
 import type { ResourceInputBody } from "./resource-body.ts";
 import { downloadOperation, ONE_RESOURCE as ONE, resourceParams as params } from "./resource-download.ts";
 import { presentResource, resourceSchema } from "./resource-presenter.ts";
+import { readCurrent } from "./read-current.ts";
 
 const TAG = "Knowledge bases";
 const PATH = "/v2/knowledge-bases/{knowledge_base_id}/resources";
@@ -252,12 +253,17 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       problems: ["not_found"],
       success: { 200: { description: "The resource.", schema: resourceSchema, headers: ETAG } },
       async handler({ params: path, query: { expand }, principal: { org_id } }) {
-        const resource = await requireResource(org_id, path);
-        const answer = tagged(presentResource(resource), tagOf(resource));
-        if (expand === undefined) return answer;
-        const key = resource.text_blob_key;
-        const text = key === null ? null : (await loadExtractedText(blobs, key)).text;
-        return { ...answer, body: { ...answer.body, text } };
+        const find = () => requireResource(org_id, path);
+        const withText = async (row: ResourceRow) => ({
+          row,
+          text: row.text_blob_key === null ? null : (await loadExtractedText(blobs, row.text_blob_key)).text,
+        });
+        const present = await find();
+        const { row, ...text } =
+          expand === undefined
+            ? { row: present }
+            : ((await readCurrent(present, find, withText)) ?? { row: present, text: null });
+        return tagged({ ...presentResource(row), ...text }, tagOf(row));
       },
     }),
     defineOperation({
