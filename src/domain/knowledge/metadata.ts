@@ -55,13 +55,23 @@ export function mediaType(contentType: string): string {
   return (end === -1 ? contentType : contentType.slice(0, end)).trim().toLowerCase();
 }
 
-/** A date as it is stored and compared, `2026-01-31T00:00:00.000Z`, or null where the text is none. */
+/**
+ * A date as it is stored and compared, `2026-01-31T00:00:00.000Z`, or null where the text is none. A time that does not
+ * say its zone is in UTC.
+ */
 function normalizeDate(text: string): string | null {
-  if (!/^\d{4}-\d{2}-\d{2}(?:[Tt ].*)?$/.test(text)) return null;
-  const time = Date.parse(text.length === 10 ? text : text.replace(" ", "T"));
+  const [, day = "", clock = ""] = /^(\d{4}-\d{2}-\d{2})(?:[Tt ](.*))?$/.exec(text) ?? [];
   // "2026-02-31" is parsed as a day in March.
-  if (Number.isNaN(time) || (text.length === 10 && !new Date(time).toISOString().startsWith(text))) return null;
-  return new Date(time).toISOString();
+  if (!isoTime(day)?.startsWith(day)) return null;
+  if (clock === "" && text.length > day.length) return null;
+  const time = isoTime(clock === "" ? day : `${day}T${clock}${/^[\d:.]+$/.test(clock) ? "Z" : ""}`);
+  // Texts of longer years are in no order.
+  return time !== null && /^\d{4}-/.test(time) ? time : null;
+}
+
+function isoTime(text: string): string | null {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? null : new Date(time).toISOString();
 }
 
 /** A value as it is stored, or a sentence saying what was expected. */

@@ -25,8 +25,28 @@ it.each([
   [{ team: "green" }, "team", "unknown_option"],
   [{ team: 1 }, "team", "wrong_type"],
   [{ day: "31.1.2026" }, "day", "wrong_type"],
+  [{ day: "2026-02-31" }, "day", "wrong_type"],
+  // JavaScript takes it for the third of March.
+  [{ day: "2026-02-31T12:00:00Z" }, "day", "wrong_type"],
+  [{ day: "2026-01-31T" }, "day", "wrong_type"],
+  // The same moment in UTC is in the year 10000, which is before 2026 as a text.
+  [{ day: "9999-12-31T23:00:00-05:00" }, "day", "wrong_type"],
   [{ year: Number.NaN }, "year", "wrong_type"],
   [{ tags: "a" }, "tags", "wrong_type"],
 ])("refuses %j", (values, field, type) => {
   expect(readMetadata(schema, values, ["m"]).issues).toMatchObject([{ loc: ["m", field], type }]);
 });
+
+it.each(["2026-01-31T12:30:00", "2026-01-31 12:30", "2026-01-31t12:30:00z", "2026-01-31T14:30:00+02:00"])(
+  "takes %s for the same moment in every time zone",
+  (day) => {
+    const zone = process.env["TZ"];
+    process.env["TZ"] = "America/New_York";
+    try {
+      expect(readMetadata(schema, { day }, ["m"]).metadata).toEqual({ day: "2026-01-31T12:30:00.000Z" });
+    } finally {
+      if (zone === undefined) delete process.env["TZ"];
+      else process.env["TZ"] = zone;
+    }
+  },
+);
