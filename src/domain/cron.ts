@@ -79,10 +79,22 @@ function hasDay(day: string, month: string): boolean {
   return LENGTHS.some((length, at) => first <= length && parts.some((part) => isIn(part, at + 1)));
 }
 
-/** As Temporal takes it: with seconds there are seven fields, the last but one being the day of the week. */
+/**
+ * As Temporal takes it: with seconds there are seven fields, the last but one being the day of the week. Sunday is 7 for
+ * it only alone: the days of a range that ends there are named one by one.
+ */
 export function temporalCron(text: string): string {
   const parts = text.trim().split(/\s+/);
-  return parts.length === 6 ? `${parts.join(" ")} *` : text;
+  const weekdays = parts.pop() ?? "";
+  if (parts.length < 4) return text;
+  const days = weekdays.replace(/\b(\w{1,3})-7(?:\/(\d{1,2}))?/g, (_, from: string, step = "1") => {
+    const named = DAYS.indexOf(from.toLowerCase());
+    return Array.from({ length: 8 }, (_day, day) => day)
+      .filter((day) => isIn(`${named < 0 ? from : named}-7/${step}`, day))
+      .map((day) => day % 7)
+      .join(",");
+  });
+  return [...parts, days, ...(parts.length === 5 ? ["*"] : [])].join(" ");
 }
 
 function isPart(part: string, { min, max, names = [] }: Field): boolean {

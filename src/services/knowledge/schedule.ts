@@ -1,4 +1,5 @@
 import type { Config } from "../../config.ts";
+import { temporalCron } from "../../domain/cron.ts";
 import {
   findSchedule,
   listUnappliedSchedules,
@@ -59,7 +60,7 @@ function scheduleOf(
 ): Schedule {
   return {
     id: syncScheduleId(knowledge_base_id),
-    at: { cron, time_zone: "UTC" },
+    at: { cron: temporalCron(cron), time_zone: "UTC" },
     overlap: "skip",
     catchup_window_seconds: CATCH_UP_SECONDS,
     jitter_seconds: 0,

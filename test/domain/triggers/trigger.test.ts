@@ -64,6 +64,19 @@ describe("cron", () => {
     expect(shortestInterval(text)).toBe(seconds);
   });
 
+  it.each([
+    ["0 9 * * 1-7", "0 9 * * 1,2,3,4,5,6,0"],
+    ["0 9 * * fri-7,2", "0 9 * * 5,6,0,2"],
+    ["30 0 9 * * 5-7", "30 0 9 * * 5,6,0 *"],
+    ["0 9 * * 1-7/3", "0 9 * * 1,4,0"],
+    ["0 9 * * 7", "0 9 * * 7"],
+    ["0 9 1-7 * *", "0 9 1-7 * *"],
+    ["@weekly", "@weekly"],
+  ])("names the days to Temporal of a range that ends on Sunday: %s", (text, told) => {
+    expect(cronFault(text)).toBeNull();
+    expect(temporalCron(text)).toBe(told);
+  });
+
   it("has seven fields for Temporal where it has seconds", () => {
     expect([temporalCron("30 0 9 * * 1"), temporalCron("0 9 * * 1")]).toEqual(["30 0 9 * * 1 *", "0 9 * * 1"]);
   });
