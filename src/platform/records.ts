@@ -8,7 +8,8 @@ import { NotUtf8, asUtf8 } from "./utf8.ts";
 const MAX_RECORD_BYTES = 4 * 1024 * 1024;
 /** Longest JSON file (bytes): it is read as a whole. */
 const MAX_JSON_BYTES = 32 * 1024 * 1024;
-const MAX_COLUMNS = 1000;
+/** Most columns of a table. */
+export const MAX_COLUMNS = 1000;
 const MAX_DEPTH = 100;
 
 /** Thrown if a file is not in its declared format; the message is for its owner. */

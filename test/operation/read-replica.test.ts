@@ -93,6 +93,26 @@ it("answers lists by the replica while it keeps up, and who has written by the p
   expect(await namesFor(viewer)).toEqual(["first", "second"]);
 });
 
+it("exports a version of a dataset whole, which the replica does not have yet", async () => {
+  const { body: dataset } = await tenant.secret.post("/v2/evals/datasets", { name: "exported" });
+  const rows = `/v2/evals/datasets/${dataset.dataset_id}/rows`;
+  const add = (value: string) => tenant.secret.post(rows, { inputs: { "in-0": value } });
+  await add("first");
+  await untilInUse(1);
+  const listed = async () => (await viewer.get(rows)).body.data.length;
+  await expect.poll(listed).toBe(1);
+  await replay("pause");
+  await add("second");
+  // It is the replica that is read.
+  expect(await listed()).toBe(1);
+  const file = await viewer.get(`/v2/evals/datasets/${dataset.dataset_id}/export`);
+  expect(file.body).toContain("first");
+  expect(file.body).toContain("second");
+  await replay("resume");
+  await untilInUse(1);
+  expect((await tenant.secret.delete(`/v2/evals/datasets/${dataset.dataset_id}`)).status).toBe(204);
+});
+
 it("has lists and statistics that the replica can answer, all of them", async () => {
   await untilInUse(1);
   const { paths } = (await viewer.get("/openapi.json")).body;

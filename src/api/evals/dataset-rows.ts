@@ -12,6 +12,7 @@ import {
 } from "../../services/evals/datasets.ts";
 import { auditAs } from "../../services/audit/audit.ts";
 import { exportRows } from "../../services/evals/export-rows.ts";
+import { findDataset } from "../../stores/evals/datasets.ts";
 import { listRows } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import type { ApiDeps } from "../deps.ts";
@@ -231,7 +232,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       tag: TAG,
       summary: "Download the rows of a dataset",
       description:
-        "JSONL is exact. CSV has a column for each node and member of metadata, values other than texts as JSON; a cell that a spreadsheet would take for a formula begins with an apostrophe. Both can be imported.",
+        "JSONL is exact. CSV has a column for each node and member of metadata, values other than texts as JSON; a cell that a spreadsheet would take for a formula begins with an apostrophe; rows that need more than 1000 columns are refused. Both can be imported.",
       auth: "secret",
       params: datasetParams,
       query: searchQuery.extend({ format: z.enum(["csv", "jsonl"]).default("jsonl") }),
@@ -243,12 +244,15 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
         const dataset = await db.org(org_id, (connection) => requireDataset(connection, dataset_id));
         requireVersion(dataset, query.version ?? null);
         const { format } = query;
-        // Of one version, whatever happens meanwhile.
-        const search = searchOf({ ...query, version: query.version ?? dataset.version });
+        // Of one version, whatever happens meanwhile. A replica that does not have it yet would give a part of it.
+        const { version = dataset.version } = query;
+        const held = await reads.org(org_id, (connection) => findDataset(connection, dataset_id));
+        const rows = held !== null && held.version >= version ? reads : db;
+        const search = searchOf({ ...query, version });
         return {
           status: 200,
           type: format === "csv" ? "text/csv; charset=utf-8" : "application/jsonl; charset=utf-8",
-          content: exportRows(reads, org_id, dataset_id, search, format),
+          content: await exportRows(rows, org_id, dataset_id, search, format),
           headers: { "Content-Disposition": contentDisposition(`dataset-${dataset_id}.${format}`) },
         };
       },

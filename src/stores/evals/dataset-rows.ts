@@ -172,11 +172,12 @@ export async function restoreRows(db: Db, datasetId: string, version: number, ne
   return (closed[0]?.n ?? 0) + (restored[0]?.n ?? 0) > 0;
 }
 
-/** The nodes and metadata members that a version's rows name: the columns of a table of them. */
+/** The nodes and metadata members that a version's rows name, `limit` at most: the columns of a table of them. */
 export async function rowColumns(
   db: Db,
   datasetId: string,
   version: number | null,
+  limit: number,
 ): Promise<Array<{ part: "inputs" | "expected_outputs" | "metadata"; name: string }>> {
   return db.query(
     {
@@ -184,8 +185,8 @@ export async function rowColumns(
       text: `select distinct p.part, k.name from eval_dataset_rows r
         cross join lateral (values ('inputs', r.inputs), ('expected_outputs', r.expected_outputs), ('metadata', r.metadata)) p(part, value)
         cross join lateral jsonb_object_keys(p.value) k(name)
-        where ${AT_VERSION} order by 1, 2 limit 2000`,
+        where ${AT_VERSION} order by 1, 2 limit $3::int`,
     },
-    [datasetId, version],
+    [datasetId, version, limit],
   );
 }

@@ -453,6 +453,29 @@ describe("an import into a dataset", () => {
     expect(await contentOf(tenant, theirs)).toEqual([[null, { "in-0": "'=1" }, {}]]);
   });
 
+  it("exports every row of any length, and every column or no table", async () => {
+    const id = await makeDataset(tenant);
+    const exported = (format: string) => tenant.secret.get(`/v2/evals/datasets/${id}/export`, { query: { format } });
+    // Some are so long that the rest of a page would be too much at once.
+    const rows = Array.from({ length: 150 }, (_, n) => ({
+      inputs: { "in-0": "x".repeat(n === 30 || n > 140 ? 900_000 : 10) },
+      external_id: String(n),
+      metadata: Object.fromEntries(Array.from({ length: n < 10 ? 100 : 0 }, (__, m) => [`m${n * 100 + m}`, m])),
+    }));
+    await importInto(tenant, id, {
+      source: { type: "jsonl", text: rows.map((row) => JSON.stringify(row)).join("\n") },
+    });
+    const { body } = await exported("jsonl");
+    const lines = (body as string).trimEnd().split("\n");
+    expect(lines.map((line) => JSON.parse(line).external_id)).toEqual(rows.map(({ external_id }) => external_id));
+    const refused = await exported("csv");
+    expect(refused).toMatchObject({ status: 422, body: { detail: [{ loc: ["query", "format"] }] } });
+    const [first] = (await tenant.secret.get(rowsPath(id), { query: { external_id: "0" } })).body.data;
+    await tenant.secret.patch(`${rowsPath(id)}/${first.row_id}`, { metadata: {} });
+    const [header = "", ...table] = (await exported("csv")).body.trimEnd().split("\r\n");
+    expect([header.split(",").length, table.length]).toEqual([5 + 1 + 900, 150]);
+  });
+
   it("refuses a source without or with too much of a file", async () => {
     const id = await makeDataset(tenant);
     const post = (body: unknown) => tenant.secret.post(`/v2/evals/datasets/${id}/imports`, body);
