@@ -21,6 +21,8 @@ import { databaseUrlOf, show, warnOfMistakes } from "./options.ts";
 import { namingPostgres } from "./unreachable.ts";
 
 const PLACE = "a directory, or s3://bucket/prefix?endpoint=https://host:port&region=name";
+const WHERE_KEYS_ARE =
+  "They are in MILLRACE_MASTER_KEY, or in master.key in the directory of the blobs: keep a copy elsewhere";
 /** Names of blobs that are printed; all are in the manifest. */
 const MOST_NAMES = 10;
 const migrations = join(PACKAGE_ROOT, "migrations");
@@ -154,8 +156,7 @@ function contentOf({ tables, blobs }: Manifest): string {
 
 function keysNeeded({ master_keys }: Manifest, unknown: readonly string[] = []): string[] {
   if (master_keys.length === 0) return [];
-  const lines = [`It needs these master keys, which are not in it: ${master_keys.join(", ")}`];
-  if (unknown.length > 0)
-    lines.push(`MILLRACE_MASTER_KEY does not have ${unknown.join(", ")}: api and workers will not start without`);
+  const lines = [`It needs these master keys, which are not in it: ${master_keys.join(", ")}`, WHERE_KEYS_ARE];
+  if (unknown.length > 0) lines.push(`${unknown.join(", ")} is not here: api and workers do not start without`);
   return lines;
 }

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadConfig, mistakenSettings, requireConfig } from "../config.ts";
 import type { Config } from "../config.ts";
@@ -9,11 +10,12 @@ import { createGuardedFetch } from "../platform/fetch/guarded-fetch.ts";
 import { createLogger } from "../platform/logging/logger.ts";
 import type { Logger } from "../platform/logging/logger.ts";
 import { NotReady } from "../platform/readiness.ts";
-import { masterKeys } from "../platform/secrets/master-key.ts";
+import { existingMasterKeys, masterKeys } from "../platform/secrets/master-key.ts";
 import { createMetrics } from "../platform/metrics.ts";
 import type { Metrics } from "../platform/metrics.ts";
 import { createSecretBox } from "../platform/secrets/seal.ts";
 import { createDataKeys } from "../services/secrets/data-keys.ts";
+import { MISSING_KEYS_ADVICE, missingKeys } from "../services/secrets/needed-keys.ts";
 import { createPayloads, KeyUnreadable } from "../services/secrets/payloads.ts";
 import type { Payloads } from "../services/secrets/payloads.ts";
 import { createShutdown } from "./shutdown.ts";
@@ -70,7 +72,7 @@ export async function openProcess(service: "api" | "worker") {
   });
   shutdown.add("blobs", () => stored.close());
   const blobDir = directoryOf(config.MILLRACE_BLOB_URL);
-  const secrets = createSecretBox(await masterKeys(config.MILLRACE_MASTER_KEY, blobDir));
+  const secrets = createSecretBox(await openMasterKeys(config, db, blobDir));
   const seals = config.MILLRACE_SEAL_BLOBS;
   const blobs =
     seals === "off"
@@ -175,6 +177,17 @@ async function refuseUnfit(db: Database, setting: DatabaseSetting): Promise<void
     if (!isConnectionError(error))
       refuse(`${setting}: ${reasonOf(error as Error)}. ${adviceOn(error as Error, setting)}`);
   }
+}
+
+/** The master keys. One is made if there is none, unless the database has secrets that it would not open. */
+async function openMasterKeys({ MILLRACE_MASTER_KEY: configured }: Config, db: Database, directory?: string) {
+  const known = await existingMasterKeys(configured, directory);
+  if (known || directory === undefined) return known ?? masterKeys(configured, directory);
+  const missing = await missingKeys(db, join(directory, "master.key"));
+  // Another process may have made it meanwhile: it is there before the first secret.
+  if (missing !== undefined && !(await existingMasterKeys(configured, directory)))
+    refuse(`Master key: ${missing}. ${MISSING_KEYS_ADVICE}`);
+  return masterKeys(configured, directory);
 }
 
 /** Does the same if a master key is lost or wrong. Checks no server that does not answer yet, or has not been migrated. */

@@ -320,6 +320,12 @@ it("sees a schema that is behind or ahead, and secrets that the master key does 
     expect(await complaints({ DATABASE_URL: clone.url })).toMatchObject([
       { part: "Master key", text: expect.stringContaining("does not open 1") as string },
     ]);
+    // As after a restore: a key that is made now would open nothing.
+    expect(
+      await complaints({ DATABASE_URL: clone.url, MILLRACE_MASTER_KEY: "", MILLRACE_BLOB_URL: scratchDirectory() }),
+    ).toMatchObject([
+      { part: "Master key", text: expect.stringContaining("the database has secrets under") as string },
+    ]);
   } finally {
     await database.close();
     await clone.drop();

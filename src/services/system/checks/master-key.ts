@@ -4,6 +4,7 @@ import { directoryOf } from "../../../platform/blobs/blob-place.ts";
 import { existingMasterKeys } from "../../../platform/secrets/master-key.ts";
 import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
+import { MISSING_KEYS_ADVICE, missingKeys } from "../../secrets/needed-keys.ts";
 import { countUnreadable } from "../../secrets/reseal.ts";
 import { ok, problem, reasonOf } from "./finding.ts";
 import type { Finding } from "./finding.ts";
@@ -17,12 +18,15 @@ export async function masterKey(config: Config, db: Database | undefined): Promi
   const keys = await existingMasterKeys(config.MILLRACE_MASTER_KEY, directory).catch((error: Error) => error);
   if (keys instanceof Error)
     return problem("Master key", reasonOf(keys), "Put back the key that the stored secrets were encrypted under.");
-  if (!keys)
+  if (!keys) {
+    const missing = db && (await missingKeys(db, from));
+    if (missing !== undefined) return problem("Master key", missing, MISSING_KEYS_ADVICE);
     return problem(
       "Master key",
       `there is none in ${from}`,
       "Set MILLRACE_MASTER_KEY, or start an api or worker, which makes one there.",
     );
+  }
   const unread = db ? await countUnreadable(db, createSecretBox(keys), MAX_SECRETS).catch(() => null) : null;
   if (unread !== null && unread > 0)
     return problem(
