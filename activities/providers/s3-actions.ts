@@ -6,13 +6,11 @@ import type { Buckets } from "../../src/platform/s3/buckets.ts";
 import { bucketsOf, noted } from "../../src/services/providers/remote-buckets.ts";
 import { readableBody } from "../nodes/http-response.ts";
 import type { ActionExecutor } from "./action-call.ts";
+import { UNTIL_STOPPED } from "../fetch-limits.ts";
 import { renderedCall, requireConnection } from "./rendered-call.ts";
 
 /** Longest object that is read: it still fits a value as base64. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
-const DAY_MS = 24 * 60 * 60 * 1000;
-/** The action's own timeout ends it, through the signal. */
-const LIMITS = { headersMs: DAY_MS, bodyMs: DAY_MS, totalMs: DAY_MS };
 const BASE64 = /^[A-Za-z0-9+/\s]*(?:=\s*){0,2}$/;
 
 /** Carries out the actions of provider `s3`. */
@@ -32,7 +30,7 @@ export function createS3Actions({
       ...(inputs["body_base64"] === undefined ? {} : { body_base64: `[${content?.bytes.length} bytes]` }),
     });
     if (dry_run) return { outputs: null, rendered_request };
-    const buckets = bucketsOf({ guardedFetch, limits: LIMITS }, connection);
+    const buckets = bucketsOf({ guardedFetch, limits: UNTIL_STOPPED }, connection);
     try {
       const work =
         content === null ? read(buckets, action.action_id, inputs, signal) : put(buckets, inputs, content, signal);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { notFound } from "../../domain/errors.ts";
+import { required } from "../../domain/errors.ts";
 import { SYNC_MODES, SYNC_OUTCOMES, SYNC_STATES } from "../../domain/knowledge/sync.ts";
 import { requireKnowledgeBase } from "../../services/knowledge/knowledge-bases.ts";
 import { cancelSync, requestSync } from "../../services/knowledge/sync.ts";
@@ -56,9 +56,10 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
 
   async function requireSync(orgId: string, path: z.output<typeof params>): Promise<SyncRow> {
     await requireBase(orgId, path.knowledge_base_id);
-    const sync = await db.org(orgId, (connection) => findSync(connection, path.knowledge_base_id, path.sync_id));
-    if (sync === null) throw notFound("sync");
-    return sync;
+    return required(
+      await db.org(orgId, (connection) => findSync(connection, path.knowledge_base_id, path.sync_id)),
+      "sync",
+    );
   }
 
   return [

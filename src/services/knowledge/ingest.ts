@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { Problem, ValidationProblem, notFound } from "../../domain/errors.ts";
+import { Problem, ValidationProblem, required } from "../../domain/errors.ts";
 import { derivedId } from "../../domain/derived-id.ts";
 import type { DuplicateRule } from "../../domain/knowledge/ingest.ts";
 import type { ResourceStatus } from "../../domain/knowledge/knowledge-base.ts";
@@ -146,8 +146,7 @@ export function startIngestSweeper(
 
 /** Under the lock that a change of the schema waits for: a value stored after it would have a type that no filter finds. */
 async function requireFitting(db: Db, knowledgeBaseId: string, toAdd: readonly ResourceToAdd[]): Promise<void> {
-  const schema = await holdMetadataSchema(db, knowledgeBaseId);
-  if (schema === null) throw notFound("knowledge base");
+  const schema = required(await holdMetadataSchema(db, knowledgeBaseId), "knowledge base");
   const issues = toAdd.flatMap(
     ({ resource }) => readMetadata(schema, resource.user_metadata, ["body", "user_metadata"]).issues,
   );
