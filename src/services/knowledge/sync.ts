@@ -1,4 +1,4 @@
-import { Problem, notFound } from "../../domain/errors.ts";
+import { Problem, notFound, required } from "../../domain/errors.ts";
 import { syncEvent } from "../../domain/knowledge/sync.ts";
 import type { SyncError, SyncInput } from "../../domain/knowledge/sync.ts";
 import type { Logger } from "../../platform/logging/logger.ts";
@@ -57,8 +57,7 @@ export async function cancelSync(
 ): Promise<SyncRow> {
   return await db.org(orgId, async (connection) => {
     const isActive = await requestSyncCancel(connection, syncId);
-    const sync = await findSync(connection, knowledgeBaseId, syncId);
-    if (sync === null) throw notFound("sync");
+    const sync = required(await findSync(connection, knowledgeBaseId, syncId), "sync");
     if (!isActive && sync.state !== "cancelled") {
       throw new Problem("sync_already_finished", `The sync has ${sync.state}.`, { extra: { state: sync.state } });
     }
@@ -97,9 +96,8 @@ export function startSyncSweeper(
   return periodicallyEach(
     intervalMs,
     () => db.system((connection) => takeIdleSyncs(connection, IDLE_MS, BATCH)),
-    async ({ org_id, knowledge_base_id, sync_id }) => {
-      const input = { org_id, knowledge_base_id, sync_id };
-      const view = await syncs.look(sync_id);
+    async (input) => {
+      const view = await syncs.look(input.sync_id);
       if (view === "running") return;
       // A completed workflow has ended the sync, or found that the knowledge base was deleted.
       if (view === "not_found" || view === "completed") await syncs.startSync(input);
@@ -107,7 +105,7 @@ export function startSyncSweeper(
         const message = `The sync's workflow was ended from outside (${view}).`;
         const error = { code: `workflow_${view}`, message };
         const state = view === "cancelled" ? "cancelled" : "failed";
-        await db.orgTransaction(org_id, (connection) => recordSyncEnd(connection, input, state, error));
+        await db.orgTransaction(input.org_id, (connection) => recordSyncEnd(connection, input, state, error));
       }
     },
     onError,

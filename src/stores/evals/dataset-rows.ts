@@ -48,19 +48,18 @@ export async function findRow(
   rowId: string,
   version: number | null,
 ): Promise<DatasetRowRow | null> {
-  const rows = await db.query<DatasetRowRow>(
+  return db.first<DatasetRowRow>(
     {
       name: "find_eval_dataset_row",
       text: `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and row_id = $3::uuid`,
     },
     [datasetId, version, rowId],
   );
-  return rows[0] ?? null;
 }
 
 /** The present state of a row of any existing dataset; null if there is none. */
 export async function findRowAnywhere(db: Db, rowId: string): Promise<DatasetRowRow | null> {
-  const rows = await db.query<DatasetRowRow>(
+  return db.first<DatasetRowRow>(
     {
       name: "find_eval_dataset_row_anywhere",
       text: `select ${COLUMNS} from eval_dataset_rows r where org_id = current_org() and row_id = $1::uuid and to_version is null
@@ -68,7 +67,6 @@ export async function findRowAnywhere(db: Db, rowId: string): Promise<DatasetRow
     },
     [rowId],
   );
-  return rows[0] ?? null;
 }
 
 export interface RowSearch {
@@ -96,14 +94,13 @@ export async function listRows(db: Db, datasetId: string, search: RowSearch, pag
 
 /** Ends the present state of a row at the version that starts now; false if there is no such row. */
 export async function closeRow(db: Db, datasetId: string, rowId: string, version: number): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "close_eval_dataset_row",
-      text: `update eval_dataset_rows set to_version = $3::int where ${PRESENT} returning row_id`,
+      text: `update eval_dataset_rows set to_version = $3::int where ${PRESENT}`,
     },
     [datasetId, rowId, version],
   );
-  return rows.length === 1;
 }
 
 /** Adds the state of a row from `version` on. Throws the unique violation of `eval_dataset_rows_external_key`. */

@@ -57,15 +57,14 @@ export async function listIndexes(db: Db, knowledgeBaseId: string): Promise<Inde
 
 /** Records the dimensions of an index's first embedding; false if it has others already. */
 export async function settleDimensions(db: Db, indexNo: number, dimensions: number): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "settle_dimensions",
       text: `update knowledge_indexes set dimensions = $2::int
-        where org_id = current_org() and index_no = $1::int and (dimensions is null or dimensions = $2::int) returning index_no`,
+        where org_id = current_org() and index_no = $1::int and (dimensions is null or dimensions = $2::int)`,
     },
     [indexNo, dimensions],
   );
-  return rows.length === 1;
 }
 
 /**

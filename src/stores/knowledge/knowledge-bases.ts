@@ -82,13 +82,13 @@ const WITH_TOTALS = `cross join lateral (
 
 /** Inserts a knowledge base; false if the id exists (the same request, retried). */
 export async function insertKnowledgeBase(db: Db, base: NewKnowledgeBase): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_knowledge_base",
       text: `insert into knowledge_bases (knowledge_base_id, org_id, name, description, connection_id, connection_source_ids,
           website_sources, indexing_params, user_metadata_schema, dataloader_metadata_schema, schedule_cron)
         values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::text[], $7::jsonb, $8::jsonb, $9::jsonb, $10::jsonb, $11::text)
-        on conflict (knowledge_base_id) do nothing returning knowledge_base_id`,
+        on conflict (knowledge_base_id) do nothing`,
     },
     [
       base.knowledge_base_id,
@@ -104,12 +104,11 @@ export async function insertKnowledgeBase(db: Db, base: NewKnowledgeBase): Promi
       base.schedule_cron,
     ],
   );
-  return rows.length === 1;
 }
 
 /** One knowledge base, or null. */
 export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow | null> {
-  const rows = await db.query<KnowledgeBaseRow>(
+  return db.first<KnowledgeBaseRow>(
     {
       name: "find_knowledge_base",
       text: `select ${COLUMNS}, ${TOTALS} from knowledge_bases k ${WITH_TOTALS}
@@ -117,12 +116,11 @@ export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
     },
     [knowledgeBaseId],
   );
-  return rows[0] ?? null;
 }
 
 /** Locks a knowledge base until the transaction ends; false if there is none. */
 export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "lock_knowledge_base",
       text: `select knowledge_base_id from knowledge_bases
@@ -130,7 +128,6 @@ export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
     },
     [knowledgeBaseId],
   );
-  return rows.length === 1;
 }
 
 /** The existing ones of these knowledge bases, locked against deletion until the transaction ends. */
@@ -185,7 +182,7 @@ export async function updateKnowledgeBase(
   change: KnowledgeBaseChange,
 ): Promise<boolean> {
   const json = (value: unknown): string | null => (value === undefined ? null : jsonb(value));
-  const rows = await db.query(
+  return db.any(
     {
       name: "update_knowledge_base",
       text: `update knowledge_bases set name = coalesce($3::text, name), description = coalesce($4::text, description),
@@ -198,8 +195,7 @@ export async function updateKnowledgeBase(
           applied_cron = case when $12::boolean and refused_cron is not null then null else applied_cron end,
           refused_cron = case when $12::boolean then null else refused_cron end,
           revision = revision + 1, updated_at = now()
-        where org_id = current_org() and knowledge_base_id = $1::uuid and revision = $2::int and deleted_at is null
-        returning knowledge_base_id`,
+        where org_id = current_org() and knowledge_base_id = $1::uuid and revision = $2::int and deleted_at is null`,
     },
     [
       knowledgeBaseId,
@@ -217,20 +213,18 @@ export async function updateKnowledgeBase(
       change.schedule_cron ?? null,
     ],
   );
-  return rows.length === 1;
 }
 
 /** Deletes a knowledge base for all later requests; purgeKnowledge removes its rows. False if there is none. */
 export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_knowledge_base_deleted",
       text: `update knowledge_bases set deleted_at = now()
-        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null returning knowledge_base_id`,
+        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null`,
     },
     [knowledgeBaseId],
   );
-  return rows.length === 1;
 }
 
 /** The wanted schedule of a knowledge base, and Temporal's as far as it is known; null if there is no such row. */
@@ -238,7 +232,7 @@ export async function findSchedule(
   db: Db,
   knowledgeBaseId: string,
 ): Promise<{ readonly org_id: string; readonly wanted: string | null; readonly applied: string | null } | null> {
-  const rows = await db.query<{ org_id: string; wanted: string | null; applied: string | null }>(
+  return db.first<{ org_id: string; wanted: string | null; applied: string | null }>(
     {
       name: "find_sync_schedule",
       text: `select org_id, ${WANTED_CRON} as wanted, applied_cron as applied
@@ -246,20 +240,18 @@ export async function findSchedule(
     },
     [knowledgeBaseId],
   );
-  return rows[0] ?? null;
 }
 
 /** Records Temporal's schedule; false if another one is wanted by now. */
 export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron: string | null): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_schedule_applied",
       text: `update knowledge_bases set applied_cron = $2::text where org_id = current_org() and knowledge_base_id = $1::uuid
-        and ${WANTED_CRON} is not distinct from $2::text returning knowledge_base_id`,
+        and ${WANTED_CRON} is not distinct from $2::text`,
     },
     [knowledgeBaseId, cron],
   );
-  return rows.length === 1;
 }
 
 /** Records why Temporal refuses a schedule of this expression, which is not tried again before somebody sets one. */

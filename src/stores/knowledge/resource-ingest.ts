@@ -3,7 +3,7 @@ import type { Metadata } from "../../domain/knowledge/metadata.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import type { NewResource, ResourceRow } from "./resources.ts";
-import { lockRoundRobin } from "../round-robin.ts";
+import { takeStale } from "../round-robin.ts";
 
 /**
  * Blocks other requests with the same external id, content or address in a knowledge base until the transaction ends.
@@ -80,7 +80,7 @@ export async function keepWithoutSource(db: Db, resourceId: string): Promise<voi
 
 /** Locks a resource until the transaction ends; false if there is none. */
 export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "lock_resource",
       text: `select resource_id from knowledge_resources
@@ -88,7 +88,6 @@ export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: 
     },
     [knowledgeBaseId, resourceId],
   );
-  return rows.length === 1;
 }
 
 /** Starts to index a resource again from its source; returns its revision, or null if it is being deleted. */
@@ -120,12 +119,12 @@ export async function storeContent(
   revision: number,
   content: FetchedContent,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "store_resource_content",
       text: `update knowledge_resources set status = 'resource', error = null, content_hash = $3::text, content_mime = $4::text,
           size = $5::bigint, blob_key = $6::text, etag = $7::text, last_modified = $8::text, modified_at = now()
-        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
+        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
     },
     [
       resourceId,
@@ -138,12 +137,11 @@ export async function storeContent(
       content.last_modified,
     ],
   );
-  return rows.length === 1;
 }
 
 /** The present state of a resource, for its workflow; null if it or its knowledge base is gone or being deleted. */
 export async function findForIngest(db: Db, resourceId: string): Promise<ResourceRow | null> {
-  const rows = await db.query<ResourceRow>(
+  return db.first<ResourceRow>(
     {
       name: "find_resource_for_ingest",
       text: `select r.* from knowledge_resources r join knowledge_bases k using (knowledge_base_id)
@@ -151,36 +149,25 @@ export async function findForIngest(db: Db, resourceId: string): Promise<Resourc
     },
     [resourceId],
   );
-  return rows[0] ?? null;
 }
 
-const UNINDEXED = lockRoundRobin({
+const TAKE_UNINDEXED = takeStale({
   table: "knowledge_resources",
   key: "resource_id",
-  where:
-    "status in ('pending', 'resource', 'parsed') and checked_at < now() - make_interval(secs => $1::float8 / 1000)",
-  order: "checked_at",
-  limit: "$2::int",
+  where: "status in ('pending', 'resource', 'parsed')",
+  columns: ["org_id", "knowledge_base_id", "resource_id", "revision"],
 });
 
 /**
  * Unindexed resources of any organisation that nobody has looked after for some time; each is taken once. System only.
  */
 export async function takeUnindexed(db: Db, olderThanMs: number, limit: number): Promise<ResourceInput[]> {
-  return db.query<ResourceInput & Record<string, unknown>>(
-    {
-      name: "take_unindexed_resources",
-      text: `update knowledge_resources r set checked_at = now() from (
-          ${UNINDEXED}) d
-        where r.resource_id = d.resource_id returning r.org_id, r.knowledge_base_id, r.resource_id, r.revision`,
-    },
-    [olderThanMs, limit],
-  );
+  return db.query<ResourceInput>({ name: "take_unindexed_resources", text: TAKE_UNINDEXED }, [olderThanMs, limit]);
 }
 
 /** The oldest resource of an address, or null. */
 export async function findByAddress(db: Db, knowledgeBaseId: string, address: string): Promise<ResourceRow | null> {
-  const rows = await db.query<ResourceRow>(
+  return db.first<ResourceRow>(
     {
       name: "find_resource_by_address",
       text: `select * from knowledge_resources where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
@@ -188,7 +175,6 @@ export async function findByAddress(db: Db, knowledgeBaseId: string, address: st
     },
     [knowledgeBaseId, address],
   );
-  return rows[0] ?? null;
 }
 
 /** Records the answer of a resource's address if the content is the same. */

@@ -78,12 +78,12 @@ const VISIBLE = "org_id = current_org() and knowledge_base_id = $1::uuid and sta
  * `knowledge_resources_external_key`.
  */
 export async function insertResource(db: Db, resource: NewResource): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "insert_resource",
       text: `insert into knowledge_resources (resource_id, org_id, knowledge_base_id, from_source, ${GIVEN_NAMES.join(", ")})
         values ($1::uuid, $2::uuid, $3::uuid, $4::boolean, ${givenParameters(5).join(", ")})
-        on conflict (resource_id) do nothing returning resource_id`,
+        on conflict (resource_id) do nothing`,
     },
     [
       resource.resource_id,
@@ -93,7 +93,6 @@ export async function insertResource(db: Db, resource: NewResource): Promise<boo
       ...givenValues(resource),
     ],
   );
-  return rows.length === 1;
 }
 
 /**
@@ -122,14 +121,13 @@ export async function replaceResource(db: Db, resourceId: string, resource: NewR
 
 /** One resource, or null if it is missing or being deleted. */
 export async function findResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<ResourceRow | null> {
-  const rows = await db.query<ResourceRow>(
+  return db.first<ResourceRow>(
     {
       name: "find_resource",
       text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and resource_id = $2::uuid`,
     },
     [knowledgeBaseId, resourceId],
   );
-  return rows[0] ?? null;
 }
 
 export interface ResourceSearch {
@@ -178,13 +176,13 @@ export async function markResource(
   state: { readonly status: "resource" } | ({ readonly status: "parsed" } & ExtractedText),
 ): Promise<boolean> {
   const text = state.status === "parsed" ? state : null;
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_resource",
       text: `update knowledge_resources set status = $3::text, error = null, text_blob_key = coalesce($4::text, text_blob_key),
           text_length = coalesce($5::int, text_length), page_count = case when $4::text is null then page_count else $6::int end,
           dataloader_metadata = coalesce($7::jsonb, dataloader_metadata)
-        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
+        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
     },
     [
       resourceId,
@@ -196,7 +194,6 @@ export async function markResource(
       text === null ? null : jsonb(text.dataloader_metadata),
     ],
   );
-  return rows.length === 1;
 }
 
 /** Records why a resource could not be indexed. Its old chunks stay searchable. False as for markResource. */
@@ -206,27 +203,25 @@ export async function markResourceError(
   revision: number,
   error: ResourceError,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_resource_error",
       text: `update knowledge_resources set status = 'error', error = $3::jsonb
-        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' returning resource_id`,
+        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
     },
     [resourceId, revision, jsonb(error)],
   );
-  return rows.length === 1;
 }
 
 /** Marks a resource as being deleted; false if there is none. */
 export async function markResourceDeleted(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "mark_resource_deleted",
-      text: `update knowledge_resources set status = 'pending_delete', modified_at = now() where ${VISIBLE} and resource_id = $2::uuid returning resource_id`,
+      text: `update knowledge_resources set status = 'pending_delete', modified_at = now() where ${VISIBLE} and resource_id = $2::uuid`,
     },
     [knowledgeBaseId, resourceId],
   );
-  return rows.length === 1;
 }
 
 /**

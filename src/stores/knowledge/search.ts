@@ -22,7 +22,7 @@ export interface SearchedIndex {
 
 /** The active index of a knowledge base; null if there is none yet, or the knowledge base is another organisation's. */
 export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: string): Promise<SearchedIndex | null> {
-  const rows = await db.query<SearchedIndex>(
+  return db.first<SearchedIndex>(
     {
       name: "find_active_index",
       text: `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.term_count, i.version, i.has_hnsw
@@ -31,7 +31,6 @@ export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: st
     },
     [orgId, knowledgeBaseId],
   );
-  return rows[0] ?? null;
 }
 
 /** A term of a query: each of the lexemes counts as the term. */

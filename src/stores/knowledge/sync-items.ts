@@ -96,7 +96,7 @@ export async function addListFailure(
 
 /** The address of a source that listed nothing, because its listing failed; null if there is none. */
 export async function findUnlistedSource(db: Db, syncId: string): Promise<{ address: string; message: string } | null> {
-  const rows = await db.query<{ address: string; message: string }>(
+  return db.first<{ address: string; message: string }>(
     {
       name: "find_unlisted_source",
       text: `select f.address, f.error->>'message' as message from knowledge_sync_items f
@@ -106,7 +106,6 @@ export async function findUnlistedSource(db: Db, syncId: string): Promise<{ addr
     },
     [syncId],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -158,7 +157,7 @@ export async function listOpenItems(db: Db, syncId: string, limit: number): Prom
 
 /** Locks an open item until the transaction ends; false if it is no longer open. */
 export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "lock_open_sync_item",
       text: `select item_id from knowledge_sync_items where org_id = current_org() and item_id = $1::uuid
@@ -166,7 +165,6 @@ export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
     },
     [itemId],
   );
-  return rows.length === 1;
 }
 
 /**

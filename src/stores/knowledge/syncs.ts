@@ -4,7 +4,7 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
-import { lockRoundRobin } from "../round-robin.ts";
+import { takeStale } from "../round-robin.ts";
 import type { KnowledgeBaseRow } from "./knowledge-bases.ts";
 
 export interface SyncItemError extends SyncError {
@@ -80,26 +80,24 @@ export async function insertSync(
 
 /** One sync, or null. */
 export async function findSync(db: Db, knowledgeBaseId: string, syncId: string): Promise<SyncRow | null> {
-  const rows = await db.query<SyncRow>(
+  return db.first<SyncRow>(
     {
       name: "find_sync",
       text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and s.sync_id = $2::uuid`,
     },
     [knowledgeBaseId, syncId],
   );
-  return rows[0] ?? null;
 }
 
 /** The running sync of a knowledge base, or null. */
 export async function findActiveSync(db: Db, knowledgeBaseId: string): Promise<SyncRow | null> {
-  const rows = await db.query<SyncRow>(
+  return db.first<SyncRow>(
     {
       name: "find_active_sync",
       text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and ${ACTIVE}`,
     },
     [knowledgeBaseId],
   );
-  return rows[0] ?? null;
 }
 
 /** A page of a knowledge base's syncs. */
@@ -122,7 +120,7 @@ export async function listSyncs(
 
 /** The first errors of a sync's items. */
 export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemError[]> {
-  return db.query<SyncItemError & Record<string, unknown>>(
+  return db.query<SyncItemError>(
     {
       name: "list_sync_errors",
       text: `select address, resource_id, error->>'code' as code, error->>'message' as message from knowledge_sync_items
@@ -134,7 +132,7 @@ export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemEr
 
 /** Asks a sync to stop; false if it has ended. */
 export async function requestSyncCancel(db: Db, syncId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "request_sync_cancel",
       text: `update knowledge_syncs s set cancel_requested_at = coalesce(s.cancel_requested_at, now())
@@ -142,7 +140,6 @@ export async function requestSyncCancel(db: Db, syncId: string): Promise<boolean
     },
     [syncId],
   );
-  return rows.length === 1;
 }
 
 export interface SyncWork extends SyncRow {
@@ -152,7 +149,7 @@ export interface SyncWork extends SyncRow {
 
 /** Returns a running sync of an existing knowledge base, and records that somebody works on it; null for any other. */
 export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork | null> {
-  const rows = await db.query<SyncWork>(
+  return db.first<SyncWork>(
     {
       name: "find_sync_to_work_on",
       text: `update knowledge_syncs s set checked_at = now() from knowledge_bases k
@@ -161,7 +158,6 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
     },
     [syncId],
   );
-  return rows[0] ?? null;
 }
 
 /** The sources that a sync reads; null if it or its knowledge base is gone. */
@@ -179,15 +175,14 @@ export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources
 
 /** Records that a sync has "inFlight"; false if that was recorded before. */
 export async function beginSync(db: Db, syncId: string): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "begin_sync",
       text: `update knowledge_syncs set state = 'running', started_at = now()
-        where org_id = current_org() and sync_id = $1::uuid and state = 'pending' returning sync_id`,
+        where org_id = current_org() and sync_id = $1::uuid and state = 'pending'`,
     },
     [syncId],
   );
-  return rows.length === 1;
 }
 
 /** Moves the position of the listing; false if somebody else has moved it. */
@@ -198,15 +193,14 @@ export async function moveSync(
   to: SyncPosition,
   isIncomplete: boolean,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     {
       name: "move_sync",
       text: `update knowledge_syncs set position = $3::jsonb, listing_incomplete = listing_incomplete or $4::boolean
-        where org_id = current_org() and sync_id = $1::uuid and state = 'running' and position is not distinct from $2::jsonb returning sync_id`,
+        where org_id = current_org() and sync_id = $1::uuid and state = 'running' and position is not distinct from $2::jsonb`,
     },
     [syncId, from === null ? null : jsonb(from), jsonb(to), isIncomplete],
   );
-  return rows.length === 1;
 }
 
 /** Whether unlisted resources may be deleted. If the listing of a part failed, nothing is known to be missing. */
@@ -280,23 +274,14 @@ export async function endSync(
   return ended;
 }
 
-const IDLE = lockRoundRobin({
-  table: "knowledge_syncs s",
+const TAKE_IDLE = takeStale({
+  table: "knowledge_syncs",
   key: "sync_id",
-  where: `${ACTIVE} and checked_at < now() - make_interval(secs => $1::float8 / 1000)`,
-  order: "checked_at",
-  limit: "$2::int",
+  where: "state in ('pending', 'running')",
+  columns: ["org_id", "knowledge_base_id", "sync_id"],
 });
 
 /** Syncs of any organisation that nobody has worked on for some time; each is taken once. System only. */
-export async function takeIdleSyncs(db: Db, olderThanMs: number, limit: number): Promise<SyncRow[]> {
-  return db.query<SyncRow>(
-    {
-      name: "take_idle_syncs",
-      text: `update knowledge_syncs s set checked_at = now() from (
-          ${IDLE}) d
-        where s.sync_id = d.sync_id returning ${COLUMNS}`,
-    },
-    [olderThanMs, limit],
-  );
+export async function takeIdleSyncs(db: Db, olderThanMs: number, limit: number): Promise<SyncInput[]> {
+  return db.query<SyncInput>({ name: "take_idle_syncs", text: TAKE_IDLE }, [olderThanMs, limit]);
 }

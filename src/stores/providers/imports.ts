@@ -15,11 +15,10 @@ const OWN = "org_id = current_org() and provider_id = $1::text";
 const ACTION = "case when written_action::jsonb = action then written_action else action::json end as action";
 
 export async function findImportedProvider(db: Db, providerId: string): Promise<ImportedProviderRow | null> {
-  const rows = await db.query<ImportedProviderRow>(
+  return db.first<ImportedProviderRow>(
     { name: "find_imported_provider", text: `select provider_id, provider from imported_providers where ${OWN}` },
     [providerId],
   );
-  return rows[0] ?? null;
 }
 
 export function listImportedProviders(db: Db): Promise<ImportedProviderRow[]> {
@@ -182,11 +181,9 @@ export function importedActionTexts(db: Db, providerId: string): Promise<ActionT
 
 /** Removes a provider with its actions; false if there is none. */
 export async function deleteImportedProvider(db: Db, providerId: string): Promise<boolean> {
-  const rows = await db.query(
-    { name: "delete_imported_provider", text: `delete from imported_providers where ${OWN} returning provider_id` },
-    [providerId],
-  );
-  return rows.length === 1;
+  return db.any({ name: "delete_imported_provider", text: `delete from imported_providers where ${OWN}` }, [
+    providerId,
+  ]);
 }
 
 /** Locks a provider until the transaction ends; null if there is none. Flows that start to use it wait. */
@@ -194,14 +191,13 @@ export async function lockImportedProvider(
   db: Db,
   providerId: string,
 ): Promise<(ImportedProviderRow & { readonly source_url: string | null }) | null> {
-  const rows = await db.query<ImportedProviderRow & { source_url: string | null }>(
+  return db.first<ImportedProviderRow & { source_url: string | null }>(
     {
       name: "lock_imported_provider",
       text: `select provider_id, provider, source_url from imported_providers where ${OWN} for update`,
     },
     [providerId],
   );
-  return rows[0] ?? null;
 }
 
 /** Those actions that exist, as provider and action, locked until the transaction ends. */

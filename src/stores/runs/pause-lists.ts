@@ -54,7 +54,7 @@ export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: 
 }
 
 export async function findPause(db: Db, pauseId: string): Promise<ListedPauseRow | null> {
-  const rows = await db.query<ListedPauseRow>(
+  return db.first<ListedPauseRow>(
     {
       name: "find_pause",
       text: `select ${COLUMNS} from ${PAUSES} join runs r using (run_id)
@@ -62,5 +62,4 @@ export async function findPause(db: Db, pauseId: string): Promise<ListedPauseRow
     },
     [pauseId],
   );
-  return rows[0] ?? null;
 }

@@ -73,10 +73,7 @@ function inOrder<Row extends PauseRow>(rows: readonly Row[]): Row[] {
 
 /** One pause, locked until the transaction ends. Lock the run first (`lockRun`): every writer takes them in that order. */
 export async function lockPause(db: Db, pauseId: string): Promise<PauseRow | null> {
-  const rows = await db.query<PauseRow>(`select ${PAUSE} from ${PAUSES} where p.pause_id = $1::uuid for update of p`, [
-    pauseId,
-  ]);
-  return rows[0] ?? null;
+  return db.first<PauseRow>(`select ${PAUSE} from ${PAUSES} where p.pause_id = $1::uuid for update of p`, [pauseId]);
 }
 
 /** Adds an answer to a locked pause that needs more of them. */
@@ -92,12 +89,11 @@ export async function closePause(
   resolution: PauseResolution | null,
   received: PauseRow["received"] | null,
 ): Promise<boolean> {
-  const rows = await db.query(
+  return db.any(
     `update run_pauses set status = $2, resolution = $3::jsonb, received = coalesce($4::jsonb, received), resolved_at = now()
-     where pause_id = $1::uuid and status = 'waiting' returning pause_id`,
+     where pause_id = $1::uuid and status = 'waiting'`,
     [pauseId, status, resolution ? jsonb(resolution) : null, received ? jsonb(received) : null],
   );
-  return rows.length === 1;
 }
 
 /** Stores the redacted form of an answer once its run has received it. */

@@ -7,14 +7,13 @@ import type { RunRow } from "./runs.ts";
 
 /** One run if it is terminal or paused, so that a waiter checks and reads it in one query. */
 export async function getSettledRun(db: Db, runId: string): Promise<RunRow | null> {
-  const rows = await db.query<RunRow>(
+  return db.first<RunRow>(
     {
       name: "get_settled_run",
       text: `select * from runs where run_id = $1::uuid and state in ('PAUSED', ${TERMINAL})`,
     },
     [runId],
   );
-  return rows[0] ?? null;
 }
 
 /** The version of a run's record. Every visible change raises one of the two. */
@@ -26,14 +25,13 @@ export interface RunPosition {
 
 /** One run if its record has left this position. */
 export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRow | null> {
-  const rows = await db.query<RunRow>(
+  return db.first<RunRow>(
     {
       name: "get_run_beyond",
       text: "select * from runs where run_id = $1::uuid and (event_seq <> $2::integer or state <> $3::text)",
     },
     [position.run_id, position.event_seq, position.state],
   );
-  return rows[0] ?? null;
 }
 
 /**
