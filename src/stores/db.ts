@@ -1,7 +1,8 @@
-import { Client, Pool, types } from "pg";
-import type { PoolClient, QueryResult, QueryResultRow } from "pg";
+import { Pool, types } from "pg";
+import type { Client, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { isUuid } from "../domain/uuid.ts";
 import { connectionTo, PooledClient } from "./connection-address.ts";
+import { listen } from "./listen.ts";
 import { assertSession, explainRefusal, UnsafeSession } from "./session.ts";
 import type { ActsAs } from "./session.ts";
 
@@ -182,7 +183,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       if (isConnectionError(error)) broken = error as Error;
       throw error;
     } finally {
-      client.release(broken);
+      client.release(broken ?? outdated.has(client));
     }
   }
 
@@ -195,7 +196,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     async (client: PoolClient): Promise<T> => {
       await client.query("begin");
       try {
-        const result = await work(asDb(client));
+        const result = await work(asDb(client, "transaction"));
         await client.query("commit");
         return result;
       } catch (error) {
@@ -241,58 +242,29 @@ function poolStats(pool: PoolStats["pool"], { totalCount, idleCount, waitingCoun
   return { pool, open: totalCount, idle: idleCount, limit: options.max, waiting: waitingCount };
 }
 
-/** Statements over one connection. */
-export function asDb(client: PoolClient | Client): Db {
-  const send = <Row extends QueryResultRow>(...[statement, values = []]: Sent): Promise<QueryResult<Row>> => {
-    const config = typeof statement === "string" ? { text: statement } : statement;
-    return client.query<Row>({ ...config, values: [...values] });
+/** Connections with a prepared statement that a migration has outdated. They are closed once they are released. */
+const outdated = new WeakSet<PoolClient | Client>();
+
+/** Statements over one connection; each commits alone, or all of them are in one transaction. */
+export function asDb(client: PoolClient | Client, unit: "statement" | "transaction" = "statement"): Db {
+  const send = async <Row extends QueryResultRow>(...[statement, values = []]: Sent): Promise<QueryResult<Row>> => {
+    const { name, ...unnamed } = typeof statement === "string" ? { text: statement, name: undefined } : statement;
+    if (name === undefined) return client.query<Row>({ ...unnamed, values: [...values] });
+    try {
+      return await client.query<Row>({ ...unnamed, name, values: [...values] });
+    } catch (error) {
+      if (!isOutdated(error)) throw error;
+      outdated.add(client);
+      // Nothing has been executed, but a transaction cannot go on: its caller tries again with another connection.
+      if (unit === "transaction") throw error;
+      return client.query<Row>({ ...unnamed, values: [...values] });
+    }
   };
   return {
     query: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows,
     first: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows[0] ?? null,
     count: async (...sent) => (await send(...sent)).rowCount ?? 0,
     any: async (...sent) => ((await send(...sent)).rowCount ?? 0) > 0,
-  };
-}
-
-function listen(
-  connection: object,
-  channel: string,
-  onNotify: (payload: string) => void,
-  onReconnect: () => void,
-  onError: (error: Error) => void,
-): { close(): Promise<void> } {
-  let closed = false;
-  let client: Client | undefined;
-  let retry: NodeJS.Timeout | undefined;
-  const connect = async (): Promise<void> => {
-    const next = new Client(connection);
-    client = next;
-    next.on("notification", (message) => onNotify(message.payload ?? ""));
-    const lost = (error?: Error): void => {
-      if (closed || client !== next) return;
-      if (error) onError(error);
-      client = undefined;
-      next.end().catch(() => undefined);
-      retry = setTimeout(() => void connect(), 500);
-    };
-    next.on("error", lost);
-    next.on("end", () => lost());
-    try {
-      await next.connect();
-      await next.query(`listen ${next.escapeIdentifier(channel)}`);
-      onReconnect();
-    } catch (error) {
-      lost(error as Error);
-    }
-  };
-  void connect();
-  return {
-    async close() {
-      closed = true;
-      clearTimeout(retry);
-      await client?.end().catch(() => undefined);
-    },
   };
 }
 
@@ -309,10 +281,19 @@ const UNREACHABLE = new Set([
   "ETIMEDOUT",
 ]);
 
+/**
+ * Whether a prepared statement was refused, since the columns of its result have changed: processes of before go on while a migration adds
+ * a column to a table of which they select everything. The message is in the server's language.
+ */
+function isOutdated(error: unknown): boolean {
+  const { code, routine } = error as { readonly code?: unknown; readonly routine?: unknown };
+  return code === "0A000" && routine === "RevalidateCachedQuery";
+}
+
 /** Whether the error means that Postgres is unreachable, shutting down or unusable (not that a statement failed). */
 export function isConnectionError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof UnsafeSession) return true;
+  if (error instanceof UnsafeSession || isOutdated(error)) return true;
   const code = (error as { code?: unknown }).code;
   if (typeof code === "string") {
     // Class 08: connection exception; 57P0x: shutdown, crash, starting up; 53300: no connection slot.

@@ -1,0 +1,52 @@
+import { expect, it, onTestFinished } from "vitest";
+import { isConnectionError, openDatabase } from "../../src/stores/db.ts";
+import type { Database, Db } from "../../src/stores/db.ts";
+import { emptyDatabase } from "../support/database.ts";
+
+// Processes of before go on while a migration adds a column to a table of which a prepared statement selects everything.
+
+const STATEMENT = { name: "read_first", text: "select *, pg_backend_pid() as session from things where id = 1" };
+const readFirst = (db: Db) => db.first<{ readonly name: string; readonly session: number }>(STATEMENT);
+const WITH_COLUMN = expect.objectContaining({ name: "first", added: null }) as unknown;
+
+/** A database with a session that has prepared the statement, and a migration since. */
+async function migratedSince(): Promise<{ readonly database: Database; readonly session: number }> {
+  const { url, drop } = await emptyDatabase();
+  const database = openDatabase({ url, poolSize: 1, applicationName: "test", onError: () => undefined });
+  onTestFinished(async () => {
+    await database.close();
+    await drop();
+  });
+  const run = (sql: string) => database.system((db) => db.query(sql));
+  await run("create table things (id int, name text); insert into things values (1, 'first')");
+  const session = (await database.system(readFirst))?.session ?? 0;
+  await run("alter table things add column added text");
+  return { database, session };
+}
+
+it("executes the statement all the same, and closes its connection afterwards", async () => {
+  const { database, session } = await migratedSince();
+  expect(await database.system(readFirst)).toEqual({ id: 1, name: "first", added: null, session });
+  const next = await database.system(readFirst);
+  expect(next).toEqual(WITH_COLUMN);
+  expect(next?.session).not.toBe(session);
+});
+
+it("rolls a transaction back with an error after which one tries again", async () => {
+  const { database } = await migratedSince();
+  const work = async (db: Db) => {
+    await db.query("insert into things values (2, 'second')");
+    return [await readFirst(db), await db.count("select from things")];
+  };
+  const error: unknown = await database.systemTransaction(work).catch((reason: unknown) => reason);
+  expect(isConnectionError(error)).toBe(true);
+  expect(await database.systemTransaction(work)).toEqual([WITH_COLUMN, 2]);
+});
+
+it("refuses what Postgres does not support as before", async () => {
+  const { database } = await migratedSince();
+  const unsupported = { name: "unsupported", text: "select distinct name from things for update" };
+  const error: unknown = await database.system((db) => db.query(unsupported)).catch((reason: unknown) => reason);
+  expect(error).toBeInstanceOf(Error);
+  expect(isConnectionError(error)).toBe(false);
+});
