@@ -283,7 +283,7 @@ const UNREACHABLE = new Set([
 
 /**
  * Whether a prepared statement was refused, since the columns of its result have changed: processes of before go on while a migration adds
- * a column to a table of which they select everything. The message is in the server's language.
+ * a column to a table that they select whole. The message is in the server's language.
  */
 function isOutdated(error: unknown): boolean {
   const { code, routine } = error as { readonly code?: unknown; readonly routine?: unknown };

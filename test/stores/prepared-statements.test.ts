@@ -3,7 +3,7 @@ import { isConnectionError, openDatabase } from "../../src/stores/db.ts";
 import type { Database, Db } from "../../src/stores/db.ts";
 import { emptyDatabase } from "../support/database.ts";
 
-// Processes of before go on while a migration adds a column to a table of which a prepared statement selects everything.
+// Processes of before go on while a migration adds a column to a table that a prepared statement selects whole.
 
 const STATEMENT = { name: "read_first", text: "select *, pg_backend_pid() as session from things where id = 1" };
 const readFirst = (db: Db) => db.first<{ readonly name: string; readonly session: number }>(STATEMENT);
