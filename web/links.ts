@@ -17,6 +17,7 @@ export const links = {
   background: () => "/background",
   knowledgeBase: (knowledgeBaseId: string, filters: Record<string, string> = {}) =>
     withQuery(`/background/knowledge-bases/${knowledgeBaseId}`, filters),
+  experiment: (experimentId: string) => `/background/experiments/${experimentId}`,
   usage: (filters: Record<string, string> = {}) => withQuery("/usage", filters),
 };
 
@@ -36,6 +37,7 @@ export const PAGE_PATHS = [
   "/usage",
   "/background",
   "/background/knowledge-bases/:knowledgeBaseId",
+  "/background/experiments/:experimentId",
   "/retention",
 ] as const;
 

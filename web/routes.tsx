@@ -26,6 +26,9 @@ const Background = lazy(async () => ({
 const KnowledgeBase = lazy(async () => ({
   default: (await import("./pages/background/knowledge-base-page.tsx")).KnowledgeBasePage,
 }));
+const Experiment = lazy(async () => ({
+  default: (await import("./pages/background/experiment-page.tsx")).ExperimentPage,
+}));
 const Usage = lazy(async () => ({ default: (await import("./pages/usage/usage-page.tsx")).UsagePage }));
 
 const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
@@ -43,6 +46,7 @@ const PAGES: Readonly<Record<(typeof PAGE_PATHS)[number], ComponentType>> = {
   "/usage": Usage,
   "/background": Background,
   "/background/knowledge-bases/:knowledgeBaseId": KnowledgeBase,
+  "/background/experiments/:experimentId": Experiment,
   "/retention": Retention,
 };
 

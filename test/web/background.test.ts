@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { doJob, experimentPath, makeDataset, makeEvaluator, makeExperiment, rowsPath } from "../api/evals/evals.ts";
 import { create } from "../api/knowledge/bases.ts";
 import { settled } from "../api/knowledge/knowledge-bases.ts";
 import { openTenant } from "../api/tenant.ts";
+import { flow } from "../engine/support.ts";
 import { startHttpTarget } from "../support/http-target.ts";
 import type { HttpTarget } from "../support/http-target.ts";
 import { address, checkBothLooks, signedIn } from "./support/console.ts";
@@ -123,6 +125,84 @@ describe("the page of what goes on in the background", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Cancel the sync" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await syncs.first().getByText("Cancelled").waitFor();
+    await context.close();
+  });
+});
+
+describe("the page of an experiment", () => {
+  /** Answers in capitals, or as it is asked; one question is refused. */
+  const answering = (template: string) =>
+    flow(
+      [
+        { id: "in-0", type: "input" },
+        { id: "guard-0", type: "guard", config: { check: 'nodes["in-0"] != "fail"', message: "It is not allowed" } },
+        { id: "out-0", type: "output", config: { value: template } },
+      ],
+      ["in-0>guard-0", "guard-0>out-0"],
+    );
+
+  it("says what is worse than in the baseline, with both runs, and why rows have no score", async () => {
+    const source = "function main() { throw new Error('There is no scale') }";
+    const right = await makeEvaluator(tenant, { name: "is right", type: "exact_match" });
+    const broken = await makeEvaluator(tenant, { name: "is measured", type: "code", config: { source } });
+    const dataset_id = await makeDataset(tenant);
+    const rows = ["ab", "fail", "CD"].map((text) => ({
+      external_id: `ticket ${text}`,
+      inputs: { "in-0": text },
+      expected_outputs: { "out-0": text.toUpperCase() },
+    }));
+    await tenant.secret.post(rowsPath(dataset_id), { rows });
+    const project_id = await tenant.deploy(answering("{{in-0 | upcase}}"));
+    const changed = { flow: answering("{{in-0}}") };
+    expect((await tenant.secret.post(`/v2/projects/${project_id}/versions`, changed)).status).toBe(201);
+    const done = async (more: Record<string, unknown>): Promise<string> => {
+      const id = await makeExperiment(tenant, { project_id, dataset_id, evaluator_ids: [right, broken], ...more });
+      await doJob(tenant, id, { kind: "run" });
+      return id;
+    };
+    const baseline = await done({ name: "Before", flow_version: 1 });
+    const gates = [{ metric: "pass_rate", evaluator_id: right, op: "gte", value: 0, vs: "baseline" }];
+    const id = await done({ name: "After", flow_version: 2, baseline_experiment_id: baseline, gates });
+
+    const runOf = async (of: string): Promise<string> =>
+      (await tenant.secret.get(`${experimentPath(of)}/rows`, { query: { order: "asc" } })).body.data[0].run_id;
+
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
+    const listed = page.getByRole("region", { name: "Experiments", exact: true }).locator("tbody tr");
+    await listed.filter({ hasText: "After" }).getByText("Failed").last().waitFor();
+    await page.getByRole("link", { name: "After", exact: true }).click();
+    await page.waitForURL(address(tenant, `/background/experiments/${id}`));
+    const table = (name: string) => page.getByRole("region", { name, exact: true }).locator("tbody tr");
+    const gate = table("Gates of the experiment").first();
+    await gate.getByText("Not met").waitFor();
+    // Whatever the score would have been that the baseline lacks.
+    expect(await gate.innerText()).toMatch(/Passed is right against the baseline at least 0%\s+-66\.7%/);
+    // Of the rows that both have scored one is worse, and the one that was refused has no score.
+    expect(await table("Scores by evaluator").filter({ hasText: "is right" }).locator("td").allInnerTexts()).toEqual([
+      "is right",
+      "0.5",
+      "50%",
+      "1",
+      "-0.5",
+      "0",
+      "1",
+    ]);
+    const worse = table("What has changed");
+    await worse.getByText("Worse").waitFor();
+    expect(await worse.count()).toBe(1);
+    const one = table("Rows of the experiment").filter({ hasText: "ticket ab" });
+    await one.getByText("no, failed").waitFor();
+    await one.getByText("(was yes, passed)").waitFor();
+    await one.getByText("There is no scale").waitFor();
+    await checkBothLooks(page);
+    await page.getByRole("combobox", { name: "State of rows" }).selectOption({ label: "Failed" });
+    await expect.poll(() => table("Rows of the experiment").count()).toBe(1);
+    await table("Rows of the experiment").getByText("It is not allowed").waitFor();
+    await worse.getByRole("link").click();
+    await page.getByRole("heading", { name: "Compare two runs" }).waitFor();
+    // As it was before, and as it is after.
+    const [before, after] = await Promise.all([runOf(baseline), runOf(id)]);
+    expect(page.url()).toBe(address(tenant, `/runs/${before}/compare/${after}`));
     await context.close();
   });
 });

@@ -3,6 +3,7 @@ import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
+import { doJob, makeDataset, makeEvaluator, makeExperiment, rowsPath } from "../api/evals/evals.ts";
 import { failing } from "../api/tenant.ts";
 import { flow, nested } from "../engine/support.ts";
 import { checkBothLooks, signedIn, text, visit } from "./support/console.ts";
@@ -66,6 +67,7 @@ describe("every page", () => {
     const { body: base } = await tenant.secret.post("/v2/knowledge-bases", { name: HOSTILE });
     const documents = `/v2/knowledge-bases/${base.knowledge_base_id}/resources`;
     const { body: document } = await tenant.secret.post(documents, { name: HOSTILE, text: HOSTILE });
+    const experiment = await hostileExperiment();
     const { body: guest } = await tenant.secret.post("/v2/users", {
       email: "guest@example.test",
       password: "a long enough password",
@@ -147,6 +149,7 @@ describe("every page", () => {
       ["/usage", table("Usage by project")],
       ["/background", table("Knowledge bases")],
       [`/background/knowledge-bases/${base.knowledge_base_id}`, table("Documents")],
+      [`/background/experiments/${experiment}`, table("Rows of the experiment")],
       ["/nothing", heading("There is no such page")],
     ];
   });
@@ -270,6 +273,19 @@ async function failedInMap(): Promise<string> {
   const project_id = await tenant.deploy(flow(nodes, ["in-0>map-0", "map-0>out-0"]));
   const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: { "in-0": HOSTILE }, mode: "sync" });
   return body.run_id;
+}
+
+/** An experiment whose only row fails. */
+async function hostileExperiment(): Promise<string> {
+  const evaluator_id = await makeEvaluator(tenant, { name: HOSTILE, type: "exact_match" });
+  const dataset_id = await makeDataset(tenant);
+  await tenant.secret.post(rowsPath(dataset_id), { external_id: HOSTILE, inputs: { "in-0": HOSTILE } });
+  const project_id = await tenant.deploy(failing());
+  const gates = [{ metric: "mean", evaluator_id, op: "gte", value: 1 }];
+  const body = { name: HOSTILE, project_id, dataset_id, evaluator_ids: [evaluator_id], gates };
+  const id = await makeExperiment(tenant, body);
+  await doJob(tenant, id, { kind: "run" });
+  return id;
 }
 
 /** A run that makes no progress. */

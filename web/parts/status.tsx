@@ -5,7 +5,7 @@ import "./status.css";
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "wait" | "quiet";
 
-/** How every state of runs, nodes, pauses, deliveries, documents and jobs looks: never by colour alone. */
+/** How every state of runs, nodes, pauses, deliveries, documents, jobs and experiments looks: never by colour alone. */
 const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: IconName]>> = {
   PENDING: ["Pending", "quiet", "clock"],
   RUNNING: ["Running", "busy", "spin"],
@@ -39,6 +39,12 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   extracted: ["To be indexed", "busy", "spin"],
   indexed: ["Indexed", "good", "check"],
   unreadable: ["Not indexed", "bad", "cross"],
+  passed: ["Passed", "good", "check"],
+  inconclusive: ["Inconclusive", "warn", "warning"],
+  met: ["Met", "good", "check"],
+  "not met": ["Not met", "bad", "cross"],
+  improved: ["Better", "good", "check"],
+  regressed: ["Worse", "bad", "cross"],
   deleting: ["Being deleted", "quiet", "spin"],
 };
 

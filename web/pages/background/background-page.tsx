@@ -104,9 +104,22 @@ function Experiments(): JSX.Element {
           head: "Name",
           cell: (each) => (
             <span className="wrap">
-              {each.name} <Id id={each.experiment_id} label={`id of ${each.name}`} />
+              <Link to={links.experiment(each.experiment_id)} data-row>
+                {each.name}
+              </Link>
+              {each.verdict !== null && (
+                <span className="narrow-only">
+                  <Status state={each.verdict} />
+                </span>
+              )}
             </span>
           ),
+        },
+        {
+          id: "verdict",
+          head: "Verdict",
+          wideOnly: true,
+          cell: ({ verdict }) => (verdict === null ? "-" : <Status state={verdict} />),
         },
         {
           id: "why",

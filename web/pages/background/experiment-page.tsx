@@ -1,0 +1,264 @@
+import { useQuery } from "@tanstack/react-query";
+import type { JSX } from "react";
+import { Link, useParams } from "react-router";
+import { experimentOptions, experimentStatusOptions } from "../../api/experiments.ts";
+import type { Experiment, ExperimentStatus } from "../../api/experiments.ts";
+import { ApiProblem, toProblem } from "../../api/problem.ts";
+import { links } from "../../links.ts";
+import { Id, shortId } from "../../parts/copy.tsx";
+import { Fact } from "../../parts/facts.tsx";
+import { PageHead } from "../../parts/page.tsx";
+import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { Table } from "../../parts/table.tsx";
+import { Elapsed, Time, duration } from "../../parts/time.tsx";
+import { useProjectName } from "../project-names.ts";
+import { ChangedScores } from "./changed-scores.tsx";
+import { ExperimentRows } from "./experiment-rows.tsx";
+import { difference, figure, share } from "./figures.ts";
+
+/** One experiment: what its scores and gates say, what of it is worse than in its baseline, and every row with its run. */
+export function ExperimentPage(): JSX.Element {
+  const { experimentId = "" } = useParams();
+  const { data, error, isPending, refetch } = useQuery(experimentOptions(experimentId));
+  const status = useQuery(experimentStatusOptions(experimentId));
+  if (isPending) return <Loading what="the experiment" />;
+  if (data === undefined) {
+    const isMissing = error instanceof ApiProblem && (error.status === 404 || error.status === 422);
+    return (
+      <>
+        <PageHead title="Experiment" />
+        {isMissing ? (
+          <Empty title="There is no such experiment" action={<Link to={links.background()}>All experiments</Link>}>
+            It may have been deleted, or belong to another organisation.
+          </Empty>
+        ) : (
+          <Failure fault={toProblem(error)} retry={() => void refetch()} />
+        )}
+      </>
+    );
+  }
+  return (
+    <>
+      <PageHead title={data.name}>
+        <Link to={links.background()}>In the background</Link>
+      </PageHead>
+      {data.error && (
+        <Notice tone="bad">
+          <span className="wrap">
+            <strong>{data.error.code}</strong> {data.error.message}
+          </span>
+        </Notice>
+      )}
+      <Facts experiment={data} status={status.data} />
+      {status.isPending && <Loading what="the scores" rows={4} />}
+      {status.error && <Failure fault={toProblem(status.error)} retry={() => void status.refetch()} />}
+      {status.data && <Gates status={status.data} />}
+      {status.data && <Scores status={status.data} />}
+      {data.baseline_experiment_id !== null && (
+        <ChangedScores experiment={data} baselineId={data.baseline_experiment_id} />
+      )}
+      <ExperimentRows experiment={data} names={namesOf(status.data)} />
+    </>
+  );
+}
+
+const namesOf = (status: ExperimentStatus | undefined): ReadonlyMap<string, string> =>
+  new Map(status?.per_evaluator.map(({ evaluator_id, name }) => [evaluator_id, name]));
+
+function Facts({
+  experiment,
+  status,
+}: {
+  readonly experiment: Experiment;
+  readonly status: ExperimentStatus | undefined;
+}): JSX.Element {
+  const nameOf = useProjectName();
+  const { project_id, verdict, baseline_experiment_id: baseline } = experiment;
+  const { counts } = status ?? {};
+  return (
+    <dl className="panel facts facts-line">
+      <Fact term="State">
+        <Status state={experiment.state} />
+      </Fact>
+      {verdict !== null && (
+        <Fact term="Verdict">
+          <Status state={verdict} />
+        </Fact>
+      )}
+      <Fact term="Rows">{counts ? `${figure(counts.completed)} of ${figure(counts.rows)} completed` : "-"}</Fact>
+      <Fact term="Failed">{counts ? figure(counts.failed) : "-"}</Fact>
+      <Fact term="Project">
+        <Link to={links.runs({ project_id, run_type: "batch" })}>{nameOf(project_id)}</Link>
+      </Fact>
+      <Fact term="Version">{experiment.flow_version}</Fact>
+      <Fact term="Version of the dataset">{experiment.dataset_version}</Fact>
+      <Fact term="Cost">
+        {status && status.usage.total_tokens > 0 ? `${status.usage.cost_usd.toFixed(4)} USD` : "-"}
+      </Fact>
+      <Fact term="95 of 100 within">{duration(status?.latency_ms.p95)}</Fact>
+      <Fact term="Created">
+        <Time at={experiment.created_at} />
+      </Fact>
+      <Fact term="Took">
+        <Elapsed from={experiment.started_at} to={experiment.finished_at} />
+      </Fact>
+      <Fact term="Experiment">
+        <Id id={experiment.experiment_id} label="experiment id" />
+      </Fact>
+      {baseline !== null && (
+        <Fact term="Baseline">
+          <Baseline id={baseline} />
+        </Fact>
+      )}
+    </dl>
+  );
+}
+
+function Baseline({ id }: { readonly id: string }): JSX.Element {
+  const { data } = useQuery(experimentOptions(id));
+  return <Link to={links.experiment(id)}>{data?.name ?? shortId(id)}</Link>;
+}
+
+type Gate = ExperimentStatus["gates"][number];
+type Score = ExperimentStatus["per_evaluator"][number];
+
+const METRICS: Readonly<Record<Gate["metric"], string>> = {
+  pass_rate: "Passed",
+  mean: "Mean",
+  p95_latency_ms: "95 of 100 within (ms)",
+  cost_usd: "Cost (USD)",
+  error_rate: "Rows that failed",
+};
+const SIGNS: Readonly<Record<Gate["op"], string>> = {
+  gte: "at least",
+  gt: "above",
+  lte: "at most",
+  lt: "below",
+  eq: "exactly",
+};
+
+/** What was required of it, and whether it is met. */
+function Gates({ status: { gates, per_evaluator } }: { readonly status: ExperimentStatus }): JSX.Element | null {
+  if (gates.length === 0) return null;
+  const nameOf = (id: string): string | undefined =>
+    per_evaluator.find(({ evaluator_id }) => evaluator_id === id)?.name;
+  const inWords = ({ metric }: Gate) => (metric === "pass_rate" || metric === "error_rate" ? share : figure);
+  return (
+    <section className="stack-tight" aria-labelledby="gates">
+      <h2 id="gates">Gates</h2>
+      <div className="panel panel-flush">
+        <Table
+          caption="Gates of the experiment"
+          rows={gates.map((gate, at) => ({ ...gate, key: String(at) }))}
+          keyOf={({ key }) => key}
+          columns={[
+            {
+              id: "met",
+              head: "Met",
+              cell: ({ passed }) => <Status state={passed === null ? "inconclusive" : passed ? "met" : "not met"} />,
+            },
+            {
+              id: "what",
+              head: "What",
+              cell: (gate) => (
+                <span className="wrap">
+                  {METRICS[gate.metric]} {gate.evaluator_id != null && <strong>{nameOf(gate.evaluator_id)}</strong>}{" "}
+                  {gate.vs === "baseline" && "against the baseline "}
+                  {SIGNS[gate.op]} {inWords(gate)(gate.value)}
+                </span>
+              ),
+            },
+            {
+              id: "observed",
+              head: "Is",
+              number: true,
+              cell: (gate) =>
+                gate.vs === "baseline" ? difference(gate.observed, inWords(gate)) : inWords(gate)(gate.observed),
+            },
+            {
+              id: "missing",
+              head: "Missing scores",
+              number: true,
+              wideOnly: true,
+              cell: (gate) => figure(gate.unscored),
+            },
+          ]}
+        />
+      </div>
+    </section>
+  );
+}
+
+function Scores({ status: { per_evaluator, counts } }: { readonly status: ExperimentStatus }): JSX.Element | null {
+  // A draft has no rows yet.
+  if (per_evaluator.length === 0 || counts.rows === 0) return null;
+  const isCompared = per_evaluator.some(({ baseline }) => baseline !== null);
+  return (
+    <section className="stack-tight" aria-labelledby="scores">
+      <h2 id="scores">Scores</h2>
+      <div className="panel panel-flush">
+        <Table
+          caption="Scores by evaluator"
+          rows={per_evaluator}
+          keyOf={({ evaluator_id }) => evaluator_id}
+          columns={[
+            { id: "name", head: "Evaluator", cell: ({ name }) => <span className="wrap">{name}</span> },
+            {
+              id: "mean",
+              head: "Mean",
+              number: true,
+              cell: ({ mean, ci95 }) => (
+                <span title={ci95 ? `95 %: ${ci95.map((each) => figure(each)).join(" to ")}` : undefined}>
+                  {figure(mean)}
+                </span>
+              ),
+            },
+            { id: "passed", head: "Passed", number: true, cell: ({ pass_rate }) => share(pass_rate) },
+            {
+              id: "missing",
+              head: "Missing",
+              number: true,
+              cell: ({ unscored }) =>
+                unscored === 0 ? "0" : <strong className="field-error">{figure(unscored)}</strong>,
+            },
+            ...(isCompared
+              ? [
+                  {
+                    id: "diff",
+                    head: "Against the baseline",
+                    number: true,
+                    wideOnly: true,
+                    cell: ({ baseline }: Score) => (
+                      <span
+                        title={
+                          baseline?.ci95
+                            ? `95 %: ${baseline.ci95.map((each) => difference(each)).join(" to ")}`
+                            : undefined
+                        }
+                      >
+                        {difference(baseline?.diff ?? null)}
+                      </span>
+                    ),
+                  },
+                  {
+                    id: "better",
+                    head: "Better",
+                    number: true,
+                    wideOnly: true,
+                    cell: ({ baseline }: Score) => figure(baseline?.improved ?? null),
+                  },
+                  {
+                    id: "worse",
+                    head: "Worse",
+                    number: true,
+                    cell: ({ baseline }: Score) => figure(baseline?.regressed ?? null),
+                  },
+                ]
+              : []),
+          ]}
+        />
+      </div>
+    </section>
+  );
+}
