@@ -45,7 +45,8 @@ describe("a run", () => {
     await page.getByText("Live", { exact: true }).waitFor();
     release();
     const fault = page.locator(".notice").filter({ has: page.locator("strong", { hasText: "http_status" }) });
-    await fault.getByText("What helps: The fault is the server's").waitFor();
+    await fault.waitFor();
+    expect(await fault.innerText()).toContain("What helps: The fault is the server's");
     await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
     await context.close();
     await target.close();
