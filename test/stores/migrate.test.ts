@@ -28,6 +28,11 @@ async function asked<T>(url: string, work: (db: Db) => Promise<T>): Promise<T> {
 
 const gaps = (url: string) => asked(url, findAccessGaps);
 
+it("each migration has a number of its own", () => {
+  const numbers = files.map((name) => name.slice(0, 4));
+  expect(numbers.filter((number, index) => number === numbers[index - 1])).toEqual([]);
+});
+
 it("one of several concurrent migrators applies everything, and the others find it done", async () => {
   const url = await empty();
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => migrate(url, MIGRATIONS)));
