@@ -16,7 +16,8 @@ export function explain(error: unknown): string {
   return lines.join("\n  because: ");
 }
 
-function messageOf(error: Error): string {
+/** The message of an error, or of the errors that it is made of, without its causes. */
+export function messageOf(error: Error): string {
   if (error.message !== "") return error.message;
   // A connection that was refused at every address of a host.
   if (error instanceof AggregateError) return (error.errors as Error[]).map(messageOf).join("; ");

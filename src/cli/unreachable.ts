@@ -1,6 +1,7 @@
 import { isConnectionError } from "../stores/db.ts";
 import { ConnectionLost } from "../stores/own-connection.ts";
-import { CommandFailure, explain } from "./failure.ts";
+import { UnsafeSession } from "../stores/session.ts";
+import { CommandFailure, messageOf } from "./failure.ts";
 
 /** Fails with the address, the reason and what helps if Postgres lets nobody in: the driver's words name neither. */
 export async function namingPostgres<T>(url: string, work: () => Promise<T>): Promise<T> {
@@ -10,7 +11,7 @@ export async function namingPostgres<T>(url: string, work: () => Promise<T>): Pr
     if (!(error instanceof ConnectionLost)) throw error;
     // Imported only here: most commands never need it.
     const { addressOf, adviceOn } = await import("../services/system/checks/postgres.ts");
-    const reason = `Postgres at ${addressOf(url)}: ${explain(error.cause)}. ${adviceOn(error.cause)}`;
+    const reason = `Postgres at ${addressOf(url)}: ${messageOf(error.cause)}. ${adviceOn(error.cause)}`;
     throw new CommandFailure(error.during === undefined ? reason : `${error.during}\n  because: ${reason}`);
   }
 }
@@ -27,8 +28,8 @@ export function namingPostgresOfPool<T>(url: string, work: () => Promise<T>): Pr
 /** Whether Postgres lets nobody in: it does not answer, or refuses the address, the user or the database. */
 function isUnreachable(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
-  const { code } = error as NodeJS.ErrnoException;
+  const { code = "" } = error as NodeJS.ErrnoException;
   // The error of a session that is not held to its rows gives its own advice; a file that is not there has the same code as a socket.
-  if (code === undefined || code === "ENOENT") return false;
+  if (error instanceof UnsafeSession || code === "ENOENT") return false;
   return isConnectionError(error) || ["28P01", "28000", "3D000"].includes(code);
 }

@@ -2,6 +2,9 @@ import { Client, DatabaseError } from "pg";
 import { connectionTo } from "./connection-address.ts";
 import { isConnectionError } from "./db.ts";
 
+/** How long a server may take to accept a connection (ms): one that hangs would hold a command for ever. */
+const CONNECT_MS = 10_000;
+
 /** Thrown if a connection cannot be made, or is lost. */
 export class ConnectionLost extends Error {
   /** The driver's, or the server's last words. */
@@ -23,7 +26,7 @@ export async function withOwnConnection<T>(
   settings: { readonly application_name: string; readonly options?: string },
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = new Client({ ...connectionTo(url), ...settings });
+  const client = new Client({ ...connectionTo(url), connectionTimeoutMillis: CONNECT_MS, ...settings });
   let lost: Error | undefined;
   // Without a listener its error event would end the process. The running statement fails as well.
   client.on("error", (error) => (lost ??= error));

@@ -3,7 +3,7 @@ import { Client } from "@temporalio/client";
 import type { DataConverter } from "@temporalio/common";
 import { NativeConnection } from "@temporalio/worker";
 import type { Config } from "../config.ts";
-import { temporalAddress } from "./address.ts";
+import { adviceOnNamespace, temporalAddress } from "./address.ts";
 import { createDeployment, versionOf } from "./deployments.ts";
 import type { Deployment } from "./deployments.ts";
 import { describeQueues } from "./queues.ts";
@@ -47,7 +47,7 @@ export async function connectTemporal(
       await connected?.close();
       if (FINAL_CODES.includes((error as { code?: unknown }).code))
         throw new Error(
-          `Temporal at ${address} does not serve us namespace ${namespace}: ${(error as Error).message}`,
+          `Temporal at ${address} does not serve us namespace ${namespace}: ${(error as Error).message} ${adviceOnNamespace(namespace)}`,
           {
             cause: error,
           },

@@ -1,3 +1,5 @@
+import { createServer } from "node:net";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKey, createOrganisation, createUser } from "../../src/cli/accounts.ts";
 import { hashSecret, matchPassword } from "../../src/platform/secrets/crypto.ts";
@@ -32,6 +34,17 @@ describe("accounts made by the command line", () => {
       new RegExp(`^Postgres at ${host}${pathname}: .*${reason}.*\\. ${advice}.*DATABASE_URL.*\\n$`),
     );
     if (password !== "") expect(stderr).not.toContain(password);
+  });
+
+  it("says the same of a server that takes a connection and does not answer", async () => {
+    const silent = createServer();
+    await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+    const { port } = silent.address() as AddressInfo;
+    const { stderr } = await millrace(["orgs", "list", "--database-url", `postgres://ada@127.0.0.1:${port}/acme`]);
+    expect(stderr).toMatch(
+      /^Postgres at 127\.0\.0\.1:\d+\/acme: [^\n]*timeout\. Start it, or correct DATABASE_URL \(host, port\)\.\n$/,
+    );
+    silent.close();
   });
 
   it("creates a key whose value is found by its hash alone", async () => {

@@ -3,6 +3,7 @@ import { directoryOf } from "../../../platform/blobs/blob-place.ts";
 import { existingMasterKeys } from "../../../platform/secrets/master-key.ts";
 import { createSecretBox } from "../../../platform/secrets/seal.ts";
 import type { Database } from "../../../stores/db.ts";
+import { adviceOnNamespace } from "../../../temporal/address.ts";
 import { examineTemporal, withSchedules } from "../../../temporal/examine.ts";
 import type { TemporalDenied } from "../../../temporal/examine.ts";
 import { allSchedules } from "../../schedules/all-schedules.ts";
@@ -58,7 +59,7 @@ export function denied(config: Config, why: TemporalDenied["why"], reason: strin
     : problem(
         "Temporal",
         `${address} does not serve us namespace ${namespace}: ${reason}`,
-        `Create it (temporal operator namespace create -n ${namespace}), or correct TEMPORAL_NAMESPACE or TEMPORAL_API_KEY.`,
+        adviceOnNamespace(namespace),
       );
 }
 
