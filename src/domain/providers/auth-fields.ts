@@ -4,7 +4,8 @@ import type { AuthScheme, KeyPlacement } from "./connection.ts";
 /** Longest member of a credential (characters). */
 const MAX_CHARS = 16_384;
 
-const text = (description: string, more: JsonObject = {}): JsonObject => ({
+/** A member of a credential that is not secret. */
+export const plain = (description: string, more: JsonObject = {}): JsonObject => ({
   type: "string",
   minLength: 1,
   maxLength: MAX_CHARS,
@@ -12,23 +13,20 @@ const text = (description: string, more: JsonObject = {}): JsonObject => ({
   ...more,
 });
 
-/** A member of a credential that is not secret. */
-export const plain = (description: string, more: JsonObject = {}): JsonObject => text(description, more);
-
 /** A secret member. Without control characters, because it goes into a header. */
 const secret = (description: string): JsonObject =>
-  text(description, { writeOnly: true, format: "password", pattern: "^[^\\x00-\\x1f\\x7f]+$" });
+  plain(description, { writeOnly: true, format: "password", pattern: "^[^\\x00-\\x1f\\x7f]+$" });
 
 /** A secret of any characters. */
 export const secretText = (description: string): JsonObject =>
-  text(description, { writeOnly: true, format: "password" });
+  plain(description, { writeOnly: true, format: "password" });
 
 /** A certificate that a server is checked by, as PEM. */
 export const certificate = (description: string): JsonObject =>
-  text(description, { pattern: "-----BEGIN CERTIFICATE-----" });
+  plain(description, { pattern: "-----BEGIN CERTIFICATE-----" });
 
 export const webAddress = (description: string, more: JsonObject = {}): JsonObject =>
-  text(description, { format: "uri", pattern: "^https?://", ...more });
+  plain(description, { format: "uri", pattern: "^https?://", ...more });
 
 /** The schema of a credential. A member without a default that is not in `optional` is required. */
 export function fieldsOf(
@@ -51,6 +49,17 @@ export const apiKey = (placement: KeyPlacement, more: More = {}, optional: reado
   fields: fieldsOf({ api_key: secret("The key"), ...more }, optional),
   placement,
 });
+
+/** A key in a header or parameter that the connection names. */
+export const placedApiKey = (more: More): AuthScheme =>
+  apiKey(
+    { in: "header", name: "x-api-key" },
+    {
+      ...more,
+      in: { enum: ["header", "query"], default: "header", description: "Where the key goes" },
+      name: plain("The header or parameter", { default: "x-api-key", pattern: "^[A-Za-z0-9_.-]{1,128}$" }),
+    },
+  );
 
 /** Keys that are sent together, by the members of the credential that have them. */
 export const apiKeys = (placements: Readonly<Record<string, KeyPlacement>>, more: More = {}): AuthScheme => ({

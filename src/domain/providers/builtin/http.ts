@@ -1,7 +1,7 @@
 import type { JsonObject } from "../../json.ts";
 import { ActionRefused, asText, defineAction, inputsOf, queryOf, READS } from "../action.ts";
 import type { ActionRequest } from "../action.ts";
-import { apiKey, basic, bearer, clientCredentials, plain, webAddress } from "../auth-fields.ts";
+import { basic, bearer, clientCredentials, placedApiKey, webAddress } from "../auth-fields.ts";
 import { textOf } from "../connection.ts";
 import type { Credential } from "../connection.ts";
 import type { BuiltinProvider } from "../provider.ts";
@@ -74,14 +74,7 @@ export const http: BuiltinProvider = {
   auth: {
     required: false,
     schemes: {
-      api_key: apiKey(
-        { in: "header", name: "x-api-key" },
-        {
-          ...base,
-          in: { enum: ["header", "query"], default: "header", description: "Where the key goes" },
-          name: plain("The header or parameter", { default: "x-api-key", pattern: "^[A-Za-z0-9_.-]{1,128}$" }),
-        },
-      ),
+      api_key: placedApiKey(base),
       basic: basic(base),
       bearer: bearer(base),
       oauth2_client_credentials: clientCredentials(base),

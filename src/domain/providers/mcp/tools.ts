@@ -4,7 +4,7 @@ import { invalid, Problem } from "../../errors.ts";
 import { isObject } from "../../json.ts";
 import type { Json, JsonObject } from "../../json.ts";
 import type { ActionAnnotations } from "../action.ts";
-import { apiKey, basic, bearer, clientCredentials, plain, webAddress } from "../auth-fields.ts";
+import { basic, bearer, clientCredentials, placedApiKey, webAddress } from "../auth-fields.ts";
 import type { AuthSchemes } from "../connection.ts";
 import {
   actionId,
@@ -36,14 +36,7 @@ export function mcpSchemes(url: string): AuthSchemes {
   };
   return {
     bearer: bearer(base),
-    api_key: apiKey(
-      { in: "header", name: "x-api-key" },
-      {
-        ...base,
-        in: { enum: ["header", "query"], default: "header", description: "Where the key goes" },
-        name: plain("The header or parameter", { default: "x-api-key", pattern: "^[A-Za-z0-9_.-]{1,128}$" }),
-      },
-    ),
+    api_key: placedApiKey(base),
     basic: basic(base),
     oauth2_client_credentials: clientCredentials(base),
   };
