@@ -84,7 +84,7 @@ describe("a dataset", () => {
   it("changes nothing where nothing is to be changed, and has no version that it has not come to", async () => {
     const id = await makeDataset(tenant);
     const path = `/v2/evals/datasets/${id}`;
-    const { body: row } = await tenant.secret.post(rowsPath(id), { inputs: { "in-0": "a" }, tags: ["t"] });
+    const { body: row } = await tenant.secret.post(rowsPath(id), { inputs: { "in-0": "a" }, tags: ["t", "t"] });
     const before = await tenant.secret.get(path);
     for (const change of [{}, { inputs: { "in-0": "a" } }, { tags: ["t"], split: null }]) {
       const same = await tenant.secret.patch(`${rowsPath(id)}/${row.row_id}`, change);
