@@ -31,27 +31,6 @@ function held(target: HttpTarget, path: string, text: string): () => void {
 }
 
 describe("a sync", () => {
-  it("reads the sources that there were when it began", async () => {
-    const [target, site] = [await startHttpTarget(), await startWebsite({ "/a": "Punts.", "/b": "Barges." })];
-    const page = `${target.url}/text?body=Weirs`;
-    held(target, "/sitemap.xml", `<urlset><url><loc>${page}</loc></url></urlset>`)();
-    const manual = (at: string) => ({ source_type: "manual", selected_resources: [site.address(at)] });
-    const first = { source_type: "sitemap", original_search_term: `${target.url}/sitemap.xml` };
-    const { path } = await create(tenant, { website_sources: [first, manual("/a"), manual("/b")] });
-    expect((await run(tenant, path)).counts).toEqual(counts({ added: 3 }));
-
-    const release = held(target, "/sitemap.xml", `<urlset><url><loc>${page}</loc></url></urlset>`);
-    const asked = target.hits("/sitemap.xml");
-    const syncId = await begin(tenant, path);
-    await eventually("its sitemap is asked for", () => target.hits("/sitemap.xml") > asked);
-    const changed = await tenant.secret.patch(path, { website_sources: [manual("/a"), manual("/b")] });
-    expect(changed.status).toBe(200);
-    release();
-    expect((await ended(tenant, path, syncId)).counts).toEqual(counts({ unchanged: 3 }));
-    expect((await run(tenant, path)).counts).toEqual(counts({ deleted: 1, unchanged: 2 }));
-    await Promise.all([target.close(), site.close()]);
-  });
-
   it("reads each of the documents that have one address, listed or not", async () => {
     const site = await startWebsite({ "/a": "Punts are flat." });
     const { path } = await create(tenant);
@@ -144,6 +123,32 @@ describe("a server of buckets", () => {
     expect(JSON.stringify([done.error, done.errors])).not.toContain("internal_error");
     expect(await resources(tenant, path)).toHaveLength(2);
     list.answer = () => listed(["a.txt"]);
+    expect((await run(tenant, path)).counts).toEqual(counts({ deleted: 1, unchanged: 1 }));
+    await target.close();
+  });
+
+  it("is read at the places that the knowledge base had when the sync began", async () => {
+    const target = await startHttpTarget();
+    let release = (): void => undefined;
+    let held: Promise<void> | undefined;
+    target.onEvery(async ({ url, path }, response) => {
+      if (!url.includes("list-type")) return void response.end(`This is ${path}.`);
+      if (path === "/two/") await held;
+      response.end(listed(["doc.txt"]));
+    });
+    const credential = { access_key_id: "key", secret_access_key: "secret", endpoint: target.url };
+    const connection = { name: "files", provider_id: "s3", credential };
+    const { connection_id } = (await tenant.secret.post("/v2/connections", connection)).body;
+    const { path } = await create(tenant, { connection_id, connection_source_ids: ["one", "two"] });
+    expect((await run(tenant, path)).counts).toEqual(counts({ added: 2 }));
+
+    held = new Promise<void>((resolve) => (release = resolve));
+    const asked = target.hits("/two/");
+    const syncId = await begin(tenant, path);
+    await eventually("the last place is asked for", () => target.hits("/two/") > asked);
+    expect((await tenant.secret.patch(path, { connection_source_ids: ["two"] })).status).toBe(200);
+    release();
+    expect((await ended(tenant, path, syncId)).counts).toEqual(counts({ unchanged: 2 }));
     expect((await run(tenant, path)).counts).toEqual(counts({ deleted: 1, unchanged: 1 }));
     await target.close();
   });
