@@ -92,7 +92,8 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       path: ROWS,
       tag: TAG,
       summary: "List the rows of a dataset",
-      description: "The rows of the present version or of any earlier one. A version never changes.",
+      description:
+        "The rows of the present version or of any earlier one. A version never changes. A page of long rows may end before it has `page_size` of them: `has_more` says so.",
       auth: "secret",
       params: datasetParams,
       query: listQuery.extend({ ...searchQuery.shape, external_id: z.string().min(1).max(512).optional() }),
@@ -109,6 +110,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
           fetch: (keyset) => reads.org(org_id, (connection) => listRows(connection, dataset_id, search, keyset)),
           idOf: (row) => row.row_id,
           present: presentRow,
+          longRows: true,
         });
       },
     }),

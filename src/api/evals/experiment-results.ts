@@ -55,7 +55,8 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
       path: `${EXPERIMENT}/rows`,
       tag: TAG,
       summary: "List the rows of an experiment with their runs and scores",
-      description: "In the order of the dataset, once for each repetition.",
+      description:
+        "In the order of the dataset, once for each repetition. A page of long rows may end before it has `page_size` of them: `has_more` says so.",
       auth: "secret",
       params: experimentParams,
       query: listQuery.extend({
@@ -78,6 +79,7 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
           idOf: (row) => String(row.place),
           isId: (text) => /^\d{1,9}$/.test(text),
           present: presentExperimentRow,
+          longRows: true,
         });
       },
     }),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
+import { inPortions } from "../../stores/in-portions.ts";
 import type { Keyset } from "../../stores/keyset.ts";
 import { decodeCursor, encodeCursor, hashFilters } from "./cursor.ts";
 
@@ -54,7 +55,12 @@ export interface ListOptions<Row, Item> {
   readonly present: (row: Row) => Item;
   /** What ids look like; default UUIDs. */
   readonly isId?: (text: string) => boolean;
+  /** Whether rows may be so long that a page ends before it has `page_size` of them. */
+  readonly longRows?: boolean;
 }
+
+/** Characters of JSON after which a page of long rows ends. */
+const PAGE_CHARS = 8 * 1024 * 1024;
 
 const UUID = new RegExp(`^${UUID_PATTERN}$`);
 
@@ -68,17 +74,51 @@ export async function listPage<Row, Item>(options: ListOptions<Row, Item>): Prom
   const from =
     query.cursor === undefined ? null : decodeCursor(query.cursor, hash, options.isId ?? ((text) => UUID.test(text)));
   const back = query.direction === "prev";
-  const rows = await fetch({
-    beyond: from && (back ? from.first : from.last),
-    ascending: (query.order === "asc") !== back,
-    limit: query.page_size + 1,
-  });
-  const page = rows.slice(0, query.page_size);
+  const keyset = { beyond: from && (back ? from.first : from.last), ascending: (query.order === "asc") !== back };
+  const { page, has_more } = options.longRows
+    ? await readLong(fetch, idOf, keyset, query.page_size)
+    : await readWhole(fetch, keyset, query.page_size);
   if (back) page.reverse();
   const [first, last] = [page.at(0), page.at(-1)];
-  const has_more = rows.length > query.page_size;
   // When going back, a page at the beginning has another one after it.
   const isLast = first === undefined || last === undefined || (!has_more && !back);
   const cursor = isLast ? null : encodeCursor({ first: idOf(first), last: idOf(last) }, hash);
   return { status: 200, body: { data: page.map(present), cursor, has_more } };
+}
+
+interface ReadPage<Row> {
+  readonly page: Row[];
+  readonly has_more: boolean;
+}
+
+type From = Pick<Keyset, "beyond" | "ascending">;
+
+async function readWhole<Row>(
+  fetch: (page: Keyset) => Promise<Row[]>,
+  from: From,
+  size: number,
+): Promise<ReadPage<Row>> {
+  const rows = await fetch({ ...from, limit: size + 1 });
+  return { page: rows.slice(0, size), has_more: rows.length > size };
+}
+
+/** The same until the rows have PAGE_CHARS. */
+async function readLong<Row>(
+  fetch: (page: Keyset) => Promise<Row[]>,
+  idOf: (row: Row) => string,
+  from: From,
+  size: number,
+): Promise<ReadPage<Row>> {
+  const page: Row[] = [];
+  let room = PAGE_CHARS;
+  for await (const { rows, chars } of inPortions(fetch, idOf, from)) {
+    page.push(...rows);
+    room -= chars;
+    if (page.length > size) return { page: page.slice(0, size), has_more: true };
+    const last = page.at(-1);
+    if (room > 0 || last === undefined) continue;
+    const [next] = await fetch({ ...from, beyond: idOf(last), limit: 1 });
+    return { page, has_more: next !== undefined };
+  }
+  return { page, has_more: false };
 }

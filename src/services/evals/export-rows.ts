@@ -3,13 +3,11 @@ import { invalid } from "../../domain/errors.ts";
 import type { Json, JsonObject } from "../../domain/json.ts";
 import { MAX_COLUMNS, csvLine, textStream } from "../../platform/records.ts";
 import type { Database } from "../../stores/db.ts";
+import { inPortions } from "../../stores/in-portions.ts";
+import type { Keyset } from "../../stores/keyset.ts";
 import { listRows, rowColumns } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow, RowSearch } from "../../stores/evals/dataset-rows.ts";
 
-/** Rows that are read together: few at first, then as many as have about so many characters. A row may be 1 MiB. */
-const FIRST_PAGE = 20;
-const MAX_PAGE = 500;
-const PAGE_CHARS = 4 * 1024 * 1024;
 /** The first columns of an exported table; by them an import knows one. */
 export const ROW_COLUMNS = ["row_id", "external_id", "split", "tags", "status"] as const;
 
@@ -37,18 +35,9 @@ export async function exportRows(
   }
 
   async function* rows(): AsyncGenerator<DatasetRowRow> {
-    let beyond: string | null = null;
-    for (let limit = FIRST_PAGE; ;) {
-      const keyset = { beyond, ascending: true, limit };
-      const page: DatasetRowRow[] = await db.org(orgId, (connection) =>
-        listRows(connection, datasetId, search, keyset),
-      );
-      yield* page;
-      if (page.length < limit) return;
-      beyond = page.at(-1)?.row_id ?? null;
-      const length = JSON.stringify(page).length / page.length;
-      limit = Math.max(1, Math.min(MAX_PAGE, 2 * limit, Math.floor(PAGE_CHARS / length)));
-    }
+    const fetch = (page: Keyset) => db.org(orgId, (connection) => listRows(connection, datasetId, search, page));
+    for await (const portion of inPortions(fetch, ({ row_id }) => row_id, { beyond: null, ascending: true }))
+      yield* portion.rows;
   }
 
   async function* csv(): AsyncGenerator<string> {

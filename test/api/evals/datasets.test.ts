@@ -458,7 +458,7 @@ describe("an import into a dataset", () => {
     const exported = (format: string) => tenant.secret.get(`/v2/evals/datasets/${id}/export`, { query: { format } });
     // Some are so long that the rest of a page would be too much at once.
     const rows = Array.from({ length: 150 }, (_, n) => ({
-      inputs: { "in-0": "x".repeat(n === 30 || n > 140 ? 900_000 : 10) },
+      inputs: { "in-0": "x".repeat(n === 30 || n >= 100 ? 300_000 : 10) },
       external_id: String(n),
       metadata: Object.fromEntries(Array.from({ length: n < 10 ? 100 : 0 }, (__, m) => [`m${n * 100 + m}`, m])),
     }));
@@ -468,6 +468,20 @@ describe("an import into a dataset", () => {
     const { body } = await exported("jsonl");
     const lines = (body as string).trimEnd().split("\n");
     expect(lines.map((line) => JSON.parse(line).external_id)).toEqual(rows.map(({ external_id }) => external_id));
+    for (const order of ["asc", "desc"]) {
+      const [names, sizes]: [string[], number[]] = [[], []];
+      let cursor: string | null = null;
+      for (let more = true; more;) {
+        const query: Record<string, string> = { order, page_size: "200", ...(cursor === null ? {} : { cursor }) };
+        const page = (await tenant.secret.get(rowsPath(id), { query })).body;
+        names.push(...page.data.map((row: { external_id: string }) => row.external_id));
+        sizes.push(JSON.stringify(page).length);
+        ({ cursor, has_more: more } = page);
+      }
+      expect(names).toEqual(rows.map(({ external_id }) => external_id)[order === "asc" ? "slice" : "toReversed"]());
+      expect(Math.max(...sizes)).toBeLessThan(13_000_000);
+      expect(sizes.length).toBeGreaterThan(1);
+    }
     const refused = await exported("csv");
     expect(refused).toMatchObject({ status: 422, body: { detail: [{ loc: ["query", "format"] }] } });
     const [first] = (await tenant.secret.get(rowsPath(id), { query: { external_id: "0" } })).body.data;

@@ -1,0 +1,34 @@
+import type { Keyset } from "./keyset.ts";
+
+/** Rows read at first, and at most: long ones may follow short ones. */
+const FIRST = 20;
+const MOST = 60;
+/** About as many characters as are read together. */
+const CHARS = 4 * 1024 * 1024;
+
+/** Some rows of a list, with their characters as JSON. */
+export interface Portion<Row> {
+  readonly rows: readonly Row[];
+  readonly chars: number;
+}
+
+/**
+ * Reads a list whose rows may be long: few rows at first, then as many as have about CHARS characters by the ones before.
+ * Hundreds of long rows at once would take the memory of a process.
+ */
+export async function* inPortions<Row>(
+  fetch: (page: Keyset) => Promise<Row[]>,
+  idOf: (row: Row) => string,
+  { beyond, ascending }: Pick<Keyset, "beyond" | "ascending">,
+): AsyncGenerator<Portion<Row>> {
+  let after = beyond;
+  for (let limit = FIRST; ;) {
+    const rows = await fetch({ beyond: after, ascending, limit });
+    const chars = JSON.stringify(rows).length;
+    yield { rows, chars };
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < limit) return;
+    after = idOf(last);
+    limit = Math.max(1, Math.min(MOST, Math.floor((CHARS * rows.length) / chars)));
+  }
+}
