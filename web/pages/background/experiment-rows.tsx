@@ -72,11 +72,19 @@ export function ExperimentRows({
                 cell: (row) => (
                   <span className="wrap">
                     <RowName row={row} isRepeated={experiment.repetitions > 1} />
-                    <Why row={row} />
                   </span>
                 ),
               },
-              { id: "scores", head: "Scores", cell: (row) => <Scores row={row} names={names} /> },
+              {
+                id: "scores",
+                head: "Scores",
+                cell: (row) => (
+                  <>
+                    <Why row={row} />
+                    <Scores row={row} names={names} />
+                  </>
+                ),
+              },
               { id: "took", head: "Took", number: true, wideOnly: true, cell: (row) => duration(row.latency_ms) },
             ]}
           />
@@ -109,9 +117,9 @@ function RowName({ row, isRepeated }: { readonly row: ExperimentRow; readonly is
 function Why({ row: { error } }: { readonly row: ExperimentRow }): JSX.Element | null {
   if (error === null) return null;
   return (
-    <span className="hint small">
+    <p className="small wrap">
       <strong>{error.code}</strong> {error.message}
-    </span>
+    </p>
   );
 }
 
@@ -123,7 +131,7 @@ function Scores({
   readonly row: ExperimentRow;
   readonly names: ReadonlyMap<string, string>;
 }): JSX.Element {
-  if (scores.length === 0) return <>-</>;
+  if (scores.length === 0) return <>{failure === null && "-"}</>;
   return (
     <ul className="stack-tight">
       {scores.map((score) => {
