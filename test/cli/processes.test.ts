@@ -1,5 +1,5 @@
 import { execFile, spawn } from "node:child_process";
-import { readdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { isAlive } from "../../src/dev/processes.ts";
 import { claimPort } from "../../src/dev/ports.ts";
 import { eventually, scratchDirectory } from "../support/scratch.ts";
-import { administer, claimedSetting, claimingDatabase, cloneDatabase } from "../support/database.ts";
+import { claimedSetting, claimingDatabase, cloneDatabase } from "../support/database.ts";
 import { MASTER_KEY } from "../support/payloads.ts";
 import { millrace, spawnMillrace } from "./millrace.ts";
 import type { Outcome } from "./millrace.ts";
@@ -54,28 +54,6 @@ describe.each([
         "The database could not be migrated.\n  because: Postgres at 127.0.0.1:9/nowhere: connect ECONNREFUSED 127.0.0.1:9. Start it, or correct DATABASE_URL (host, port).\n",
     });
   });
-});
-
-it.each(["api", "worker"])("makes no master key where the database has secrets under another one: %s", async (name) => {
-  const clone = await cloneDatabase();
-  onTestFinished(() => clone.drop());
-  // The template may have one.
-  await administer(clone.url, "delete from data_keys where purpose = 'payloads'");
-  await administer(
-    clone.url,
-    "insert into data_keys (key_id, purpose, sealed) values (gen_random_uuid(), 'payloads', '\\x0112345678'::bytea)",
-  );
-  const blobs = scratchDirectory();
-  const outcome = await main(name, {
-    DATABASE_URL: clone.url,
-    TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
-    MILLRACE_BLOB_URL: blobs,
-  });
-  expect(outcome).toMatchObject({
-    code: 1,
-    stderr: `Master key: there is none in ${blobs}/master.key, and the database has secrets under 12345678. Put that key into MILLRACE_MASTER_KEY, or its file there: a new one would open none of them.\n`,
-  });
-  expect(readdirSync(blobs)).not.toContain("master.key");
 });
 
 describe("millrace dev", () => {

@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { execFile } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, inject, it, onTestFinished } from "vitest";
 import { createPayloadCipher } from "../../../src/platform/secrets/payload-cipher.ts";
-import { createSecretBox, SealBroken } from "../../../src/platform/secrets/seal.ts";
+import { createSecretBox, generateMasterKey, SealBroken } from "../../../src/platform/secrets/seal.ts";
 import { createDataKeys } from "../../../src/services/secrets/data-keys.ts";
 import { createPayloads } from "../../../src/services/secrets/payloads.ts";
 import { resealSecrets } from "../../../src/services/secrets/reseal.ts";
@@ -76,24 +77,39 @@ it("with `read` nothing is encrypted, and what is encrypted is read", async () =
   expect(await read?.decode(sealed)).toEqual(await on?.decode(sealed));
 });
 
-it("a process whose master key does not open the data key ends at once, and says what to do", async () => {
-  const test = await testDatabase();
-  onTestFinished(() => test.close());
-  await createDataKeys(test.database, createSecretBox([oldKey]), "payloads").current();
-  for (const name of ["api", "worker"]) {
+it.each(["api", "worker"])(
+  "a process without the master key of the data key ends at once, says what to do, and makes none: %s",
+  async (name) => {
+    const test = await testDatabase();
+    onTestFinished(() => test.close());
+    await createDataKeys(test.database, createSecretBox([oldKey]), "payloads").current();
     const program = fileURLToPath(new URL(`../../../dist/src/${name}-main.js`, import.meta.url));
-    const env = {
-      PATH: process.env["PATH"],
-      DATABASE_URL: test.url,
-      TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
-      MILLRACE_BLOB_URL: scratchDirectory(),
-      PORT: "0",
+    const blobs = scratchDirectory();
+    const ended = (keys: Record<string, string>) => {
+      const env = {
+        PATH: process.env["PATH"],
+        DATABASE_URL: test.url,
+        TEMPORAL_ADDRESS: inject("millrace").temporalAddress,
+        MILLRACE_BLOB_URL: blobs,
+        PORT: "0",
+        ...keys,
+      };
+      return new Promise<[number | null, string]>((resolve) => {
+        const child = execFile(process.execPath, [program], { env }, (_, __, stderr) =>
+          resolve([child.exitCode, stderr]),
+        );
+      });
     };
-    const ended = await new Promise<[number | null, string]>((resolve) => {
-      const child = execFile(process.execPath, [program], { env }, (_, __, stderr) =>
-        resolve([child.exitCode, stderr]),
-      );
-    });
-    expect(ended).toEqual([1, expect.stringMatching(/^The key of what Temporal keeps .* MILLRACE_MASTER_KEY\.\n$/)]);
-  }
-});
+    expect(await ended({ MILLRACE_MASTER_KEY: generateMasterKey() })).toEqual([
+      1,
+      expect.stringMatching(/^The key of what Temporal keeps .* MILLRACE_MASTER_KEY\.\n$/),
+    ]);
+    expect(await ended({})).toEqual([
+      1,
+      expect.stringMatching(
+        /^Master key: there is none in .*, and the database has secrets under [0-9a-f]{8}\. Put that key/,
+      ),
+    ]);
+    expect(readdirSync(blobs)).not.toContain("master.key");
+  },
+);
