@@ -129,11 +129,10 @@ describe("a server of buckets", () => {
 
   it("is read at the places that the knowledge base had when the sync began", async () => {
     const target = await startHttpTarget();
-    let release = (): void => undefined;
-    let held: Promise<void> | undefined;
+    const gate: { closed?: Promise<void>; open?: () => void } = {};
     target.onEvery(async ({ url, path }, response) => {
       if (!url.includes("list-type")) return void response.end(`This is ${path}.`);
-      if (path === "/two/") await held;
+      if (path === "/two/") await gate.closed;
       response.end(listed(["doc.txt"]));
     });
     const credential = { access_key_id: "key", secret_access_key: "secret", endpoint: target.url };
@@ -142,12 +141,12 @@ describe("a server of buckets", () => {
     const { path } = await create(tenant, { connection_id, connection_source_ids: ["one", "two"] });
     expect((await run(tenant, path)).counts).toEqual(counts({ added: 2 }));
 
-    held = new Promise<void>((resolve) => (release = resolve));
+    gate.closed = new Promise<void>((resolve) => (gate.open = resolve));
     const asked = target.hits("/two/");
     const syncId = await begin(tenant, path);
     await eventually("the last place is asked for", () => target.hits("/two/") > asked);
     expect((await tenant.secret.patch(path, { connection_source_ids: ["two"] })).status).toBe(200);
-    release();
+    gate.open?.();
     expect((await ended(tenant, path, syncId)).counts).toEqual(counts({ unchanged: 2 }));
     expect((await run(tenant, path)).counts).toEqual(counts({ deleted: 1, unchanged: 1 }));
     await target.close();
