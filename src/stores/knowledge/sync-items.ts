@@ -1,4 +1,5 @@
 import { uuidv7 } from "uuidv7";
+import { distinct } from "../../domain/distinct.ts";
 import type { SyncError, SyncMode, SyncOutcome } from "../../domain/knowledge/sync.ts";
 import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
@@ -53,7 +54,7 @@ export async function unlistedAddresses(db: Db, syncId: string, addresses: reado
     [syncId, addresses],
   );
   const listed = new Set(rows.map(({ address }) => address));
-  return [...new Set(addresses)].filter((address) => !listed.has(address));
+  return distinct(addresses).filter((address) => !listed.has(address));
 }
 
 /** Adds documents that a source lists, except ones listed before. Returns how many were added. */

@@ -55,6 +55,21 @@ describe("a sync", () => {
     await site.close();
   });
 
+  it("reads a sitemap once that robots.txt names twice", async () => {
+    const site = await startWebsite({ "/a": "Punts are flat." });
+    const names = `Sitemap: ${site.url}/sitemaps/index.xml\nSitemap: ${site.url}/gone.xml\n`;
+    site.override = ({ path: at }) => (at === "/robots.txt" ? { status: 200, body: names + names } : null);
+    const { path } = await create(tenant, {
+      website_sources: [{ source_type: "sitemap", original_search_term: site.url }],
+    });
+    expect(await run(tenant, path)).toMatchObject({
+      counts: counts({ added: 1, failed: 1 }),
+      errors: [{ address: site.address("/gone.xml"), code: "http_status" }],
+    });
+    expect(site.target.hits("/sitemaps/index.xml")).toBe(1);
+    await site.close();
+  });
+
   it("leaves a listed document that a person has added as well", async () => {
     const site = await startWebsite({ "/a": "Punts are flat.", "/b": "Barges are long." });
     const selected_resources = [site.address("/a"), site.address("/b")];

@@ -1,3 +1,4 @@
+import { distinct } from "../../../domain/distinct.ts";
 import type { Json } from "../../../domain/json.ts";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
 import {
@@ -70,7 +71,7 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     if (url === null) return [];
     if (/\.(xml|txt)(\.gz)?$/i.test(new URL(url).pathname)) return [{ url, nested: false }];
     const named = (await site.robots(url, signal)).sitemaps.flatMap((each) => webAddress(each, url) ?? []);
-    const urls = named.length > 0 ? named : [new URL("/sitemap.xml", url).href];
+    const urls = named.length > 0 ? distinct(named) : [new URL("/sitemap.xml", url).href];
     return urls.map((each) => ({ url: each, nested: false }));
   }
 
