@@ -64,6 +64,8 @@ export interface ToolAnswer {
 export interface ReusedAnswer extends ToolAnswer {
   /** The arguments that a person has approved in the place of the model's. */
   readonly edited?: Json;
+  /** The status that the call was refused with, for the hint of its error. */
+  readonly upstream_status?: number;
 }
 
 /** The result of a step. */

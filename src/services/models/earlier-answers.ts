@@ -79,8 +79,9 @@ export async function earlierAnswers(
 async function earlierAnswer(db: Db, place: Place, earlierRun: string): Promise<ReusedAnswer | null> {
   const node = await findNodeRun(db, earlierRun, place.path);
   if (node?.state === "FAILED" && node.error && node.error.code !== "internal_error") {
-    const { code, message, retryable } = node.error;
-    return { output: { v: { error: { code, message, retryable } } }, failed: true };
+    const { code, message, retryable, upstream_status } = node.error;
+    const status = upstream_status === undefined ? {} : { upstream_status };
+    return { output: { v: { error: { code, message, retryable } } }, failed: true, ...status };
   }
   if (node?.state !== "COMPLETED") return null;
   const output = await outputOf(db, place, earlierRun, node);

@@ -81,14 +81,16 @@ export async function callTool(
 
 /** Records the result of a call in the run that this one resumes. */
 function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: string, reused: ReusedAnswer): ToolAnswer {
-  const { output, failed, edited } = reused;
+  const { output, failed, edited, upstream_status } = reused;
   const made = "v" in call.arguments ? call.arguments.v : null;
   const inputs = { tool: call.name, arguments: made, ...(edited === undefined ? {} : { edited }) };
   const part = { type: call.type, path, startedAt: null, inputs, reused: true };
   if (failed) {
     const { error } = ("v" in output ? output.v : {}) as { error?: Pick<RunError, "code" | "message" | "retryable"> };
     const cause = error ?? { code: "tool_failed", message: "The call failed in an earlier run.", retryable: false };
-    reportPart(frame, node, { ...part, state: "FAILED", error: { ...cause, node_id: node.id, path, attempt: 1 } });
+    const status = upstream_status === undefined ? {} : { upstream_status };
+    const known = { ...cause, ...status, node_id: node.id, path, attempt: 1 };
+    reportPart(frame, node, { ...part, state: "FAILED", error: known });
   } else reportPart(frame, node, { ...part, state: "COMPLETED", value: output });
   return { output, failed };
 }
