@@ -7,6 +7,7 @@ import { inPortions } from "../../stores/in-portions.ts";
 import type { Keyset } from "../../stores/keyset.ts";
 import { listRows, rowColumns } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRowRow, RowSearch } from "../../stores/evals/dataset-rows.ts";
+import { requireDataset } from "./datasets.ts";
 
 /** The first columns of an exported table; by them an import knows one. */
 export const ROW_COLUMNS = ["row_id", "external_id", "split", "tags", "status"] as const;
@@ -38,6 +39,8 @@ export async function exportRows(
     const fetch = (page: Keyset) => db.org(orgId, (connection) => listRows(connection, datasetId, search, page));
     for await (const portion of inPortions(fetch, ({ row_id }) => row_id, { beyond: null, ascending: true }))
       yield* portion.rows;
+    // Its rows are removed with it, and a part of them must not look like the whole: the answer is broken off.
+    await db.org(orgId, (connection) => requireDataset(connection, datasetId));
   }
 
   async function* csv(): AsyncGenerator<string> {

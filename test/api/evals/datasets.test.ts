@@ -488,6 +488,9 @@ describe("an import into a dataset", () => {
     await tenant.secret.patch(`${rowsPath(id)}/${first.row_id}`, { metadata: {} });
     const [header = "", ...table] = (await exported("csv")).body.trimEnd().split("\r\n");
     expect([header.split(",").length, table.length]).toEqual([5 + 1 + 900, 150]);
+    const unfinished = await tenant.secret.raw("GET", `/v2/evals/datasets/${id}/export?format=jsonl`);
+    expect((await tenant.secret.delete(`/v2/evals/datasets/${id}`)).status).toBe(204);
+    await expect(unfinished.text(), "what is left of it does not look whole").rejects.toThrow();
   });
 
   it("refuses a source without or with too much of a file", async () => {
