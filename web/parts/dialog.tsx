@@ -28,9 +28,11 @@ export function Dialog({
     dialog.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => {
       dialog.close();
-      // What opened it may be gone, such as the row of a revoked key. Until it is drawn anew a browser leaves the focus in the closed dialog.
-      const { activeElement: at } = document;
-      if (at === null || at === document.body || dialog.contains(at)) document.getElementById("content")?.focus();
+      // What opened it may be gone, such as the row of a revoked key. What stands beside it gets the focus first, if it is kept there.
+      setTimeout(() => {
+        const { activeElement: at } = document;
+        if (at === null || at === document.body) document.getElementById("content")?.focus();
+      });
     };
   }, []);
   return (

@@ -44,7 +44,7 @@ export function Frame(): JSX.Element {
       <a className="button skip" href="#content">
         Skip to the page
       </a>
-      <header className="side">
+      <header className="side frame-side">
         <Link className="brand" to={links.home()}>
           <Mark /> <span className="brand-name">Millrace</span>
         </Link>
