@@ -2,7 +2,7 @@ import { closest, distance } from "fastest-levenshtein";
 
 const PREFIX = "MILLRACE_";
 /** What Kubernetes adds to the environment of a pod for each service of its namespace, one named millrace-... too. */
-const OF_KUBERNETES = /_SERVICE_(HOST|PORT)(_[A-Z0-9_]+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?$/;
+const OF_KUBERNETES = /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d{1,5}_(?:TCP|UDP|SCTP)(?:_|$)/;
 const ADDRESS_OF_KUBERNETES = /^(tcp|udp|sctp):\/\//;
 
 /**
