@@ -155,6 +155,20 @@ describe("a workflow that closes without recording its run", () => {
     });
   });
 
+  it("terminated as stuck by a process that died before it recorded that: the run is FAILED as stuck", async () => {
+    const { run_id } = await bench.start(await bench.deploy(slow), { "in-0": "x" });
+    await bench.until(run_id, "RUNNING");
+    await installation.sql("update runs set state_reason = 'stuck' where run_id = $1", [run_id]);
+    await temporal((client) => client.workflow.getHandle(runWorkflowId(run_id)).terminate("stuck"));
+    expect((await expectFailed(run_id, "stuck")).error).toMatchObject({ retryable: false });
+    recordKill({
+      killed: "the process that terminates a stuck workflow",
+      when: "before it records that",
+      runs: 1,
+      outcome: "FAILED stuck",
+    });
+  });
+
   it("a terminated child fails its parent with a code of its own", async () => {
     const child = await bench.deploy(slow);
     const parent = flow(

@@ -250,6 +250,7 @@ async function goOn(deps: SweeperDeps, run: RunRow): Promise<void> {
 const ENDS = {
   cancelled: ["CANCELLED", "cancelled", "The run was cancelled."],
   terminated: ["CANCELLED", "workflow_terminated", "The run's workflow was terminated from outside."],
+  stuck: ["CANCELLED", STUCK, "The run's workflow did not get on, and was terminated."],
   timed_out: ["FAILED", "run_timeout", "The run's workflow ran out of time before it could end itself."],
   failed: ["FAILED", "workflow_failed", "The run's workflow failed; Temporal's history of it tells why."],
   not_found: [
@@ -263,15 +264,17 @@ const ENDS = {
  * Gives a run without a workflow an honest end. A workflow that ended regularly has written its state before, and that
  * stays.
  */
-async function settle(deps: SweeperDeps, run: RunRow, view: keyof typeof ENDS): Promise<void> {
-  const [wanted, reason, message] = ENDS[view];
+async function settle(deps: SweeperDeps, run: RunRow, view: Exclude<keyof typeof ENDS, "stuck">): Promise<void> {
+  // The process that terminates a stuck workflow may die before it has recorded why.
+  const [wanted, reason, message] = ENDS[view === "terminated" && run.state_reason === STUCK ? "stuck" : view];
   // The stuck workflow may be one of the run's slices.
   if (view !== "not_found") await deps.starter.terminate(run.run_id, reason);
   const settled = await settleRun(deps, run.org_id, run.run_id, ({ cancel_requested }) => {
     // An operator's termination is a failure, because nobody asked Millrace for it; unless there is also a request to
     // cancel.
     const state = view === "terminated" && !cancel_requested ? "FAILED" : wanted;
-    const error: RunError = { code: reason, message, node_id: null, path: null, attempt: 1, retryable: true };
+    const retryable = reason !== STUCK;
+    const error: RunError = { code: reason, message, node_id: null, path: null, attempt: 1, retryable };
     return { state, reason: cancel_requested?.reason ?? reason, error: state === "FAILED" ? error : null };
   });
   if (settled) deps.onSwept("settled", run.run_id);
