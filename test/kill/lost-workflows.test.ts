@@ -191,7 +191,14 @@ describe.concurrent("a run whose workflow is lost", () => {
     const map = { id: "map-0", type: "map", config: { items, max_concurrency: 50, flow: inner } };
     const { run_id } = await bench.start(await bench.deploy(flow([map, out], ["map-0>out-0"])));
     const openPauses = async () => (await bench.api.get(`/v2/runs/${run_id}`)).body.pauses as Run["pauses"];
-    await eventually("all others are done", () => Object.keys(callsOf(run_id)).length === 250);
+    await eventually("all others are recorded", async () => {
+      const { nodes } = (await bench.api.get(`/v2/runs/${run_id}`, { query: { expand: "nodes" } })).body;
+      const calls = (nodes as Run["nodes"]).filter(
+        ({ node_id, state }) => node_id === "http-0" && state === "COMPLETED",
+      );
+      return calls.length === 249;
+    });
+    await hits("/last");
     const [pause] = await eventually("a person is asked", async () => {
       const pauses = await openPauses();
       return pauses.length > 0 && pauses;
