@@ -39,10 +39,12 @@ export const LONG_OWN: string[] = [
   "test/operation/worker-queues.test.ts",
   "test/security/busy-neighbour.test.ts",
   "test/security/clear-text.test.ts",
+  "test/security/costly-flows.test.ts",
   "test/security/noisy-neighbour.test.ts",
   "test/security/pgbouncer.test.ts",
   "test/security/pooler.test.ts",
   "test/security/self-call.test.ts",
+  "test/stores/migrate.test.ts",
   "test/stores/run-partitions.test.ts",
   "test/stores/webhook-locks.test.ts",
 ];
@@ -60,9 +62,12 @@ export const LONG_SHARED: string[] = [
   "test/api/providers/actions.test.ts",
   "test/api/providers/mcp-imports.test.ts",
   "test/api/providers/postgres.test.ts",
+  "test/api/runs/assignees.test.ts",
   "test/api/runs/round-trips.test.ts",
   "test/cli/erasures.test.ts",
   "test/cli/eval-session.test.ts",
+  "test/engine/subflow-pauses.test.ts",
+  "test/security/audit-coverage.test.ts",
   "test/security/hostile-flows.test.ts",
 ];
 
@@ -78,8 +83,11 @@ export const LONG_WEB: string[] = [
   "test/web/keyboard.test.ts",
   "test/web/list-changes.test.ts",
   "test/web/long-values.test.ts",
+  "test/web/provider-sign-in.test.ts",
   "test/web/reference.test.ts",
   "test/web/retention.test.ts",
+  "test/web/run-actions.test.ts",
   "test/web/run-compare.test.ts",
+  "test/web/run-view.test.ts",
   "test/web/webhooks.test.ts",
 ];
