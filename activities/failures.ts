@@ -1,5 +1,5 @@
 import { ApplicationFailure } from "@temporalio/activity";
-import { NodeFailure, shortMessage } from "../src/domain/runs/failure.ts";
+import { NodeFailure, shortMessage, statusIn } from "../src/domain/runs/failure.ts";
 import { redactSecrets } from "../src/platform/logging/redaction.ts";
 
 /**
@@ -10,7 +10,7 @@ export function toApplicationFailure(failure: NodeFailure, attempt?: number): Ap
   return ApplicationFailure.nonRetryable(redactSecrets(failure.message), failure.code, {
     retryable: failure.retryable,
     upstream: failure.upstream,
-    ...(failure.upstream_status === undefined ? {} : { upstream_status: failure.upstream_status }),
+    ...statusIn(failure.upstream_status),
     ...("retry_after_ms" in failure ? { retry_after_ms: failure.retry_after_ms } : {}),
     ...(attempt === undefined ? {} : { attempt }),
   });

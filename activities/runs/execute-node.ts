@@ -1,5 +1,5 @@
 import { Context } from "@temporalio/activity";
-import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { NodeFailure, statusIn } from "../../src/domain/runs/failure.ts";
 import { KINDS } from "../../src/domain/flow/kinds.ts";
 import type { RedactPath } from "../../src/domain/flow/redact.ts";
 import { maskQuoted } from "../../src/domain/flow/redacted-texts.ts";
@@ -184,7 +184,7 @@ export function createExecuteNode({ blobs, plans, recorder, traces, executors }:
         attempt,
         retryable: reason.retryable,
         ...(reason.upstream ? { upstream: true } : {}),
-        ...(reason.upstream_status === undefined ? {} : { upstream_status: reason.upstream_status }),
+        ...statusIn(reason.upstream_status),
       };
       const now = Date.now();
       await insist(context, () =>

@@ -1,5 +1,5 @@
 import { ActivityFailure, ApplicationFailure, ChildWorkflowFailure } from "@temporalio/workflow";
-import { NodeFailure } from "../../src/domain/runs/failure.ts";
+import { NodeFailure, statusIn } from "../../src/domain/runs/failure.ts";
 import type { JsonObject } from "../../src/domain/json.ts";
 import type { RunError } from "../../src/domain/runs/run.ts";
 
@@ -67,9 +67,6 @@ export function toRunError(
     retryAfterMs: details?.retry_after_ms,
   };
 }
-
-const statusIn = (upstream_status: number | undefined): Pick<RunError, "upstream_status"> =>
-  upstream_status === undefined ? {} : { upstream_status };
 
 /** An error as a value for the nodes after it. */
 export function errorValue({ code, message, node_id, path, attempt, retryable }: RunError): JsonObject {

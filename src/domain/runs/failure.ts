@@ -8,6 +8,10 @@ export function shortMessage(text: string): string {
   return cut.toWellFormed();
 }
 
+/** The member of an error that has the status of the other side; nothing where there is none. */
+export const statusIn = (upstream_status: number | undefined): { readonly upstream_status?: number } =>
+  upstream_status === undefined ? {} : { upstream_status };
+
 /** Thrown when a node fails; becomes the `error` of the node and, unless handled, of the run. */
 export class NodeFailure extends Error {
   /** Stable snake_case word, e.g. "http_status", "node_timeout", "expression_failed". */

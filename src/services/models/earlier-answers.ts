@@ -2,6 +2,7 @@ import { RECORDED_CHARS } from "../../domain/json.ts";
 import type { Json, JsonObject, StoredValue } from "../../domain/json.ts";
 import { isToolPath } from "../../domain/models/agent.ts";
 import type { ReusedAnswer } from "../../domain/models/agent.ts";
+import { statusIn } from "../../domain/runs/failure.ts";
 import type { NodeReport } from "../../domain/runs/run-report.ts";
 import { createInlineBudget, storeReference } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
@@ -80,8 +81,7 @@ async function earlierAnswer(db: Db, place: Place, earlierRun: string): Promise<
   const node = await findNodeRun(db, earlierRun, place.path);
   if (node?.state === "FAILED" && node.error && node.error.code !== "internal_error") {
     const { code, message, retryable, upstream_status } = node.error;
-    const status = upstream_status === undefined ? {} : { upstream_status };
-    return { output: { v: { error: { code, message, retryable } } }, failed: true, ...status };
+    return { output: { v: { error: { code, message, retryable } } }, failed: true, ...statusIn(upstream_status) };
   }
   if (node?.state !== "COMPLETED") return null;
   const output = await outputOf(db, place, earlierRun, node);

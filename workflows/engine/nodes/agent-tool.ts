@@ -5,6 +5,7 @@ import type { Json, StoredValue } from "../../../src/domain/json.ts";
 import { toolPath } from "../../../src/domain/models/agent.ts";
 import type { AgentCall, ReusedAnswer, ToolAnswer } from "../../../src/domain/models/agent.ts";
 import type { RunError } from "../../../src/domain/runs/run.ts";
+import { statusIn } from "../../../src/domain/runs/failure.ts";
 import { NodeFailed, toRunError } from "../failure.ts";
 import { address } from "../frame.ts";
 import type { Frame } from "../frame.ts";
@@ -88,8 +89,7 @@ function reuse(frame: Frame, node: PlanNodeOf<"llm">, call: AgentCall, path: str
   if (failed) {
     const { error } = ("v" in output ? output.v : {}) as { error?: Pick<RunError, "code" | "message" | "retryable"> };
     const cause = error ?? { code: "tool_failed", message: "The call failed in an earlier run.", retryable: false };
-    const status = upstream_status === undefined ? {} : { upstream_status };
-    const known = { ...cause, ...status, node_id: node.id, path, attempt: 1 };
+    const known = { ...cause, ...statusIn(upstream_status), node_id: node.id, path, attempt: 1 };
     reportPart(frame, node, { ...part, state: "FAILED", error: known });
   } else reportPart(frame, node, { ...part, state: "COMPLETED", value: output });
   return { output, failed };
