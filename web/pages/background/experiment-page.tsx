@@ -3,17 +3,18 @@ import type { JSX } from "react";
 import { Link, useParams } from "react-router";
 import { experimentOptions, experimentStatusOptions } from "../../api/experiments.ts";
 import type { Experiment, ExperimentStatus } from "../../api/experiments.ts";
-import { ApiProblem, toProblem } from "../../api/problem.ts";
+import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Id, shortId } from "../../parts/copy.tsx";
 import { Fact } from "../../parts/facts.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Elapsed, Time, duration } from "../../parts/time.tsx";
 import { useProjectName } from "../project-names.ts";
 import { ChangedScores } from "./changed-scores.tsx";
+import { DetailFailure } from "./detail-failure.tsx";
 import { ExperimentRows } from "./experiment-rows.tsx";
 import { difference, figure, share } from "./figures.ts";
 
@@ -23,21 +24,7 @@ export function ExperimentPage(): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(experimentOptions(experimentId));
   const status = useQuery(experimentStatusOptions(experimentId));
   if (isPending) return <Loading what="the experiment" />;
-  if (data === undefined) {
-    const isMissing = error instanceof ApiProblem && (error.status === 404 || error.status === 422);
-    return (
-      <>
-        <PageHead title="Experiment" />
-        {isMissing ? (
-          <Empty title="There is no such experiment" action={<Link to={links.background()}>All experiments</Link>}>
-            It may have been deleted, or belong to another organisation.
-          </Empty>
-        ) : (
-          <Failure fault={toProblem(error)} retry={() => void refetch()} />
-        )}
-      </>
-    );
-  }
+  if (data === undefined) return <DetailFailure what="experiment" error={error} retry={() => void refetch()} />;
   return (
     <>
       <PageHead title={data.name}>

@@ -4,13 +4,14 @@ import { Link, useParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
 import { knowledgeBaseOptions, syncNow, useKnowledgeAction, waitingOf } from "../../api/knowledge.ts";
-import { ApiProblem, toProblem } from "../../api/problem.ts";
+import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Id } from "../../parts/copy.tsx";
 import { Fact } from "../../parts/facts.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Failure, Loading, Notice } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
+import { DetailFailure } from "./detail-failure.tsx";
 import { Documents } from "./documents.tsx";
 import { Syncs } from "./syncs.tsx";
 
@@ -19,24 +20,7 @@ export function KnowledgeBasePage(): JSX.Element {
   const { knowledgeBaseId = "" } = useParams();
   const { data, error, isPending, refetch } = useQuery(knowledgeBaseOptions(knowledgeBaseId));
   if (isPending) return <Loading what="the knowledge base" />;
-  if (data === undefined) {
-    const isMissing = error instanceof ApiProblem && (error.status === 404 || error.status === 422);
-    return (
-      <>
-        <PageHead title="Knowledge base" />
-        {isMissing ? (
-          <Empty
-            title="There is no such knowledge base"
-            action={<Link to={links.background()}>All knowledge bases</Link>}
-          >
-            It may have been deleted, or belong to another organisation.
-          </Empty>
-        ) : (
-          <Failure fault={toProblem(error)} retry={() => void refetch()} />
-        )}
-      </>
-    );
-  }
+  if (data === undefined) return <DetailFailure what="knowledge base" error={error} retry={() => void refetch()} />;
   return (
     <>
       <PageHead title={data.name}>
