@@ -158,16 +158,17 @@ function Scores({
   );
 }
 
+type Score = ExperimentRow["scores"][number];
+
 /** A value, and whether it passes, which a colour alone would not say. */
-function shown({ value, label, passed, error }: ExperimentRow["scores"][number]): string {
+function shown(score: Score): string {
+  const { passed, error } = score;
   if (error) return error.code;
-  const text =
-    typeof value === "number"
-      ? figure(value)
-      : typeof value === "boolean"
-        ? value
-          ? "yes"
-          : "no"
-        : (value ?? label ?? "-");
-  return passed === null ? text : `${text}, ${passed ? "passed" : "failed"}`;
+  return passed === null ? valueOf(score) : `${valueOf(score)}, ${passed ? "passed" : "failed"}`;
+}
+
+function valueOf({ value, label }: Score): string {
+  if (typeof value === "number") return figure(value);
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  return value ?? label ?? "-";
 }
