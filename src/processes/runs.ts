@@ -2,6 +2,7 @@ import { createRecording, createRunJobActivities } from "../../activities/create
 import type { ActivityDeps } from "../../activities/create.ts";
 import { createFailureObserver } from "../../activities/observe-failures.ts";
 import { createFlowCache } from "../services/projects/flow-cache.ts";
+import { createBackgroundStarts } from "../services/runs/background-starts.ts";
 import { runLimits } from "../services/runs/create-run.ts";
 import { createRunService } from "../services/runs/run-service.ts";
 import type { SweeperDeps } from "../services/runs/sweeper.ts";
@@ -29,6 +30,7 @@ export function openRuns({
     taskQueuePrefix: config.MILLRACE_TASK_QUEUE,
     eager: () => false,
   });
+  const startInBackground = createBackgroundStarts();
   const activities: ActivityDeps = {
     config,
     db,
@@ -46,6 +48,7 @@ export function openRuns({
     blobs,
     observer,
     starter,
+    startInBackground,
     limits: { max_iterations: config.MILLRACE_MAX_ITERATIONS },
     ...recording,
     intervalMs: config.MILLRACE_SWEEP_INTERVAL_MS,
@@ -63,6 +66,7 @@ export function openRuns({
     /** Starts runs that no request asks for: those of triggers and actions. */
     starting: {
       starter,
+      startInBackground,
       limits: runLimits(config, db),
       maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
       flows: createFlowCache(db, recording.plans),

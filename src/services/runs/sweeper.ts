@@ -18,7 +18,7 @@ import { unfinishedNodes } from "../../stores/runs/node-runs.ts";
 import type { RunObserver } from "./run-observer.ts";
 import type { RunRecorder } from "./run-recorder.ts";
 import { keepsInputs, restartInput } from "./restart-run.ts";
-import { withRest } from "./with-rest.ts";
+import type { StartInBackground } from "./background-starts.ts";
 import { cancelledEnd, settleRun } from "./settle-run.ts";
 import type { StartInputs } from "./start-inputs.ts";
 
@@ -32,6 +32,7 @@ export interface SweeperDeps {
   readonly limits: Pick<RunLimits, "max_iterations">;
   readonly observer: RunObserver;
   readonly recorder: RunRecorder;
+  readonly startInBackground: StartInBackground;
   readonly onSwept: (
     outcome: "started" | "restarted" | "signalled" | "stuck" | "settled" | "error",
     runId: string | null,
@@ -198,7 +199,7 @@ async function startLate(deps: SweeperDeps, run: RunRow): Promise<void> {
   const found = await deps.plans.find(run);
   if (!found) return settle(deps, run, "not_found");
   const delayMs = run.run_at === null ? undefined : Math.max(0, Date.parse(run.run_at) - Date.now());
-  await withRest(async () =>
+  await deps.startInBackground(async () =>
     deps.starter.start({ ...(await deps.startInputs.open(run)), plan: found.plan }, { urgency: "later", delayMs }),
   );
   deps.onSwept("started", run.run_id);

@@ -5,7 +5,7 @@ import { dropFiring, finishFiring, takeDueFirings } from "../../stores/triggers/
 import type { DueFiring } from "../../stores/triggers/firings.ts";
 import { findTrigger, noteTriggerError } from "../../stores/triggers/triggers.ts";
 import { isNoPlace } from "../accounts/quotas.ts";
-import { withRest } from "../runs/with-rest.ts";
+import type { StartInBackground } from "../runs/background-starts.ts";
 import { requireRun } from "../runs/require-run.ts";
 import { lasting, noteFault, startTriggeredRun, TriggerFault } from "./start-run.ts";
 import type { StartRunDeps } from "./start-run.ts";
@@ -13,6 +13,10 @@ import type { StartRunDeps } from "./start-run.ts";
 const BATCH = 50;
 /** Organisations whose firings one process starts concurrently. */
 const MOST_AT_ONCE = 20;
+
+export interface DueFiringsDeps extends StartRunDeps {
+  readonly startInBackground: StartInBackground;
+}
 
 /** Starts the runs of due firings. It may be called again while earlier ones are still being started. */
 export interface DueFirings {
@@ -27,7 +31,7 @@ export interface DueFirings {
  * `onIdle` when an organisation's are done, as there may be more. Transient failures are retried later.
  */
 export function createDueFirings(
-  deps: StartRunDeps,
+  deps: DueFiringsDeps,
   onError: (error: unknown) => void,
   onIdle: () => void,
 ): DueFirings {
@@ -37,7 +41,7 @@ export function createDueFirings(
     const startAll = async (): Promise<void> => {
       for (const firing of firings) {
         if (isClosed()) return;
-        await withRest(() => startDue(deps, firing).catch(onError));
+        await deps.startInBackground(() => startDue(deps, firing).catch(onError));
       }
     };
     const started = startAll().finally(() => {

@@ -1,10 +1,10 @@
 import { periodically } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import { createDueFirings } from "./due-firings.ts";
-import type { StartRunDeps } from "./start-run.ts";
+import type { DueFiringsDeps } from "./due-firings.ts";
 
 /** Starts the runs of waiting firings. Any number of processes may run it. */
-export function startTriggers(deps: StartRunDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
+export function startTriggers(deps: DueFiringsDeps, intervalMs: number, onError: (error: unknown) => void): Periodic {
   const firings = createDueFirings(deps, onError, () => periodic.wake());
   const periodic = periodically(intervalMs, (isClosed) => firings.start(isClosed), onError);
   return {

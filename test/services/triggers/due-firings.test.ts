@@ -2,10 +2,11 @@ import { uuidv7 } from "uuidv7";
 import { expect, it } from "vitest";
 import { Problem } from "../../../src/domain/errors.ts";
 import { NO_PLACE } from "../../../src/domain/triggers/scheduled.ts";
+import { createBackgroundStarts } from "../../../src/services/runs/background-starts.ts";
 import { quotaExceeded } from "../../../src/services/accounts/quotas.ts";
 import { createScheduledRuns } from "../../../src/services/triggers/schedule-run.ts";
 import { startTriggers } from "../../../src/services/triggers/start-triggers.ts";
-import type { StartRunDeps } from "../../../src/services/triggers/start-run.ts";
+import type { DueFiringsDeps } from "../../../src/services/triggers/due-firings.ts";
 import { buildTenant, ownDatabase } from "../../stores/rows.ts";
 import type { Tenant } from "../../stores/rows.ts";
 
@@ -41,6 +42,7 @@ it("starts what others wait for while an organisation is slow, one of its own af
   const underWay = { now: 0, most: 0 };
   const deps = {
     db: own.database,
+    startInBackground: createBackgroundStarts(),
     flows: {
       async get(orgId: string): Promise<never> {
         if (orgId === slow.org_id) {
@@ -52,7 +54,7 @@ it("starts what others wait for while an organisation is slow, one of its own af
         throw new Problem("not_found", "The project is gone.");
       },
     },
-  } as unknown as StartRunDeps;
+  } as unknown as DueFiringsDeps;
   const errors: unknown[] = [];
   await fire(slow, 10);
   // Only a wake begins a round.
@@ -77,12 +79,13 @@ it("ends a firing that a quota of 0 refuses, lets one wait that a used-up quota 
   const limits = { most: 0, used: 0 };
   const deps = {
     db: own.database,
+    startInBackground: createBackgroundStarts(),
     flows: {
       async get(): Promise<never> {
         throw quotaExceeded("concurrent_runs", null, limits.most, limits.used);
       },
     },
-  } as unknown as StartRunDeps;
+  } as unknown as DueFiringsDeps;
   const errors: unknown[] = [];
   const triggers = startTriggers(deps, 3_600_000, (error) => errors.push(error));
   const lastError = async (id: string) =>
@@ -107,12 +110,13 @@ it("ends the time of a schedule that a quota of 0 refuses, and says so at the tr
   const tenant = await buildTenant(own.database);
   const deps = {
     db: own.database,
+    startInBackground: createBackgroundStarts(),
     flows: {
       async get(): Promise<never> {
         throw quotaExceeded("runs_per_minute", null, most, most);
       },
     },
-  } as unknown as StartRunDeps;
+  } as unknown as DueFiringsDeps;
   let most = 1;
   const id = await fire(tenant, 0);
   const due = { org_id: tenant.org_id, id, scheduled_at: "2026-01-01T00:00:00.000Z" };
