@@ -12,6 +12,7 @@ import { eventually } from "../support/scratch.ts";
 import { install } from "./installation.ts";
 import type { Installation } from "./installation.ts";
 import { recordKill } from "./kill-table.ts";
+import { loseWorkflow } from "./lose-workflow.ts";
 
 let installation: Installation;
 let bench: Bench;
@@ -219,14 +220,7 @@ describe("a workflow that closes without recording its run", () => {
       const { body: shown } = await bench.api.get(`/v2/runs/${found.run_id}`, { query: { expand: "nodes" } });
       return nodesOf(shown as Run)["delay-0"]?.state === "RUNNING" ? found.run_id : undefined;
     });
-    await temporal(async (client) => {
-      const workflowId = runWorkflowId(run_id);
-      const { runId } = await client.workflow.getHandle(workflowId).describe();
-      await client.workflowService.deleteWorkflowExecution({
-        namespace: "default",
-        workflowExecution: { workflowId, runId },
-      });
-    });
+    await loseWorkflow(installation, run_id);
     const run = await bench.until(run_id);
     expect(run).toMatchObject({ state: "COMPLETED", outputs: { "out-0": "POST" }, error: null });
     expect(nodesOf(run)["sub-0"]?.error).toMatchObject({ code: "subflow_cancelled" });

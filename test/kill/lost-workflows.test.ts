@@ -11,6 +11,7 @@ import { LONG } from "../support/long.ts";
 import { eventually } from "../support/scratch.ts";
 import { startService } from "../support/service.ts";
 import type { OwnService } from "../support/service.ts";
+import { loseWorkflow } from "./lose-workflow.ts";
 
 let own: OwnService;
 let bench: Bench;
@@ -67,13 +68,11 @@ const calls = (name: string): StubReply => ({ tools: [{ id: `call_${name}`, name
 const asked = ({ calls: all }: ModelStub) => all.filter(({ path }) => path.endsWith("/chat/completions"));
 const DONE: StubReply = { text: ["It is done."] };
 
-/** Deletes a run's workflow at Temporal, as when its database is lost; resolves when another one is there, or none for `orEnded`. */
+/** Loses a run's workflow; resolves when another one is there, or none for `orEnded`. */
 async function lose(runId: string, { orEnded = false } = {}): Promise<void> {
+  const lost = await loseWorkflow(own, runId);
   await withTemporal(own.temporalAddress, async (client) => {
     const handle = client.workflow.getHandle(runWorkflowId(runId));
-    const { runId: lost } = await handle.describe();
-    const workflowExecution = { workflowId: handle.workflowId, runId: lost };
-    await client.workflowService.deleteWorkflowExecution({ namespace: "default", workflowExecution });
     await eventually("the run goes on in another workflow", async () => {
       const found = await handle.describe().catch(() => null);
       if (found !== null && found.runId !== lost) return true;
