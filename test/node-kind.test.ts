@@ -7,32 +7,22 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 const root = join(import.meta.dirname, "..");
 
 const SPEC = `import { z } from "zod";
-import { NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, remembersNothing } from "./spec.ts";
 
-export const echoConfig = z.strictObject({ text: z.string() });
-export type EchoConfig = z.infer<typeof echoConfig>;
-
-export const echoSpec: NodeSpec<EchoConfig> = {
+export const echoSpec = defineNode({
   description: "Answers its text",
-  config: echoConfig,
+  config: z.strictObject({ text: z.string() }),
   execution: () => "inline",
-  handles: () => ONLY_OUT,
-  expressions: () => [],
   remembers: remembersNothing,
-  retry: NO_RETRY,
   io: { output: () => ({ type: "string" }) },
-};
+});
 `;
 
 /** What the recipe adds to a file: after a line that is there, another one. */
 const LINES: Readonly<Record<string, ReadonlyArray<readonly [string, string]>>> = {
   "src/domain/flow/kinds.ts": [["  approval: PLAIN,", "  echo: PLAIN,"]],
   "src/domain/flow/nodes/index.ts": [
-    [
-      'import { delaySpec, type DelayConfig } from "./delay.ts";',
-      'import { echoSpec, type EchoConfig } from "./echo.ts";',
-    ],
-    ["  approval: ApprovalConfig;", "  echo: EchoConfig;"],
+    ['import { delaySpec } from "./delay.ts";', 'import { echoSpec } from "./echo.ts";'],
     ["  approval: approvalSpec,", "  echo: echoSpec,"],
   ],
   "src/domain/flow/expressions/evaluated-kinds.ts": [

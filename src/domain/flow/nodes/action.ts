@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../json-schema.ts";
-import { liquidInside, NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, liquidInside, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
-export const actionConfig = z.strictObject({
+const config = z.strictObject({
   provider_id: z.string().min(1).max(200).describe("GET /v2/providers lists them"),
   action_id: z.string().min(1).max(200).describe("One of the provider's actions"),
   connection_id: z.uuid().toLowerCase().exactOptional().describe("The credential that it is done with"),
@@ -11,14 +11,13 @@ export const actionConfig = z.strictObject({
     .default({})
     .describe("By the action's input_schema; Liquid in every string. Text for what is no string is read as JSON"),
 });
-export type ActionConfig = z.infer<typeof actionConfig>;
+export type ActionConfig = z.infer<typeof config>;
 
-export const actionSpec: NodeSpec<ActionConfig> = {
+export const actionSpec = defineNode({
   description: "Runs an action of a provider",
-  config: actionConfig,
+  config,
   effect: true,
   execution: () => "activity",
-  handles: () => ONLY_OUT,
   expressions: ({ inputs }) => liquidInside(inputs, "inputs"),
   references: ({ provider_id, action_id, connection_id, inputs }) => [
     { kind: "provider", id: provider_id, path: ["provider_id"] },
@@ -39,4 +38,4 @@ export const actionSpec: NodeSpec<ActionConfig> = {
   retry: NETWORK_RETRY,
   timeout_ms: 60_000,
   io: { output: () => ({}) },
-};
+});

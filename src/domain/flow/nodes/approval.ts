@@ -3,12 +3,12 @@ import { jsonObjectSchema } from "../../json-schema.ts";
 import { nodeIdSchema } from "../definition/definition.ts";
 import { assigneesConfig } from "./assignees.ts";
 import { repeated } from "./repeated.ts";
-import { cel, liquid, NO_RETRY, remembersNothing, type ConfigFault, type NodeSpec } from "./spec.ts";
+import { cel, defineNode, liquid, remembersNothing, type ConfigFault } from "./spec.ts";
 
 /** Names that an action cannot have: they are handles, or special words of on_timeout. */
 const RESERVED_ACTIONS = ["timeout", "error", "out", "fail", "branch"];
 
-export const approvalConfig = z.strictObject({
+const config = z.strictObject({
   message: z.string().describe("Liquid: the question to people"),
   data: z.string().exactOptional().describe("CEL: data for their decision"),
   form: jsonObjectSchema.exactOptional().describe("JSON Schema 2020-12 of the data an answer carries"),
@@ -41,11 +41,11 @@ export const approvalConfig = z.strictObject({
     .default("fail")
     .describe("When it expires: fail, branch (the handle timeout), or the id of the action that is taken"),
 });
-export type ApprovalConfig = z.infer<typeof approvalConfig>;
+export type ApprovalConfig = z.infer<typeof config>;
 
-export const approvalSpec: NodeSpec<ApprovalConfig> = {
+export const approvalSpec = defineNode({
   description: "Pauses the run until people have decided",
-  config: approvalConfig,
+  config,
   effect: true,
   execution: () => "workflow",
   handles: ({ actions }) => [...actions.map(({ id }) => id), "timeout"],
@@ -54,7 +54,6 @@ export const approvalSpec: NodeSpec<ApprovalConfig> = {
   asks: ({ assignees, required_approvals }) =>
     assignees === undefined ? [] : [{ assignees, required_approvals, path: ["assignees"] }],
   remembers: remembersNothing,
-  retry: NO_RETRY,
   io: {
     output: ({ actions }) => ({
       type: "object",
@@ -68,7 +67,7 @@ export const approvalSpec: NodeSpec<ApprovalConfig> = {
     }),
     pause: ({ form, actions }) => ({ form: form ?? null, actions }),
   },
-};
+});
 
 function timeoutFaults({ on_timeout: choice, actions, expires_in_seconds: expires }: ApprovalConfig): ConfigFault[] {
   const choices = ["fail", "branch", ...actions.map(({ id }) => id)];

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { syntaxFaultOf } from "./code-syntax.ts";
-import { cel, NO_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec, remembersNothing } from "./spec.ts";
+import { cel, defineNode, remembersNothing, type ConfigFault } from "./spec.ts";
 
 /** Longest source of a code node (characters). */
 const MAX_CODE_CHARS = 256 * 1024;
 
-export const codeConfig = z.strictObject({
+const config = z.strictObject({
   source: z
     .string()
     .min(1)
@@ -15,7 +15,7 @@ export const codeConfig = z.strictObject({
     ),
   args: z.record(z.string().min(1).max(128), z.string()).default({}).describe("Name to CEL: what main gets"),
 });
-export type CodeConfig = z.infer<typeof codeConfig>;
+export type CodeConfig = z.infer<typeof config>;
 
 function faultsOf(source: string): readonly ConfigFault[] {
   const place = { path: ["source"], severity: "error" } as const;
@@ -29,15 +29,13 @@ function faultsOf(source: string): readonly ConfigFault[] {
   return [{ ...place, message: "The source declares no main", hint }];
 }
 
-export const codeSpec: NodeSpec<CodeConfig> = {
+export const codeSpec = defineNode({
   description: "Runs JavaScript in a sandbox",
-  config: codeConfig,
+  config,
   execution: () => "activity",
-  handles: () => ONLY_OUT,
   expressions: ({ args }) => Object.entries(args).map(([name, source]) => cel(source, "args", name)),
   faults: ({ source }) => faultsOf(source),
   remembers: remembersNothing,
-  retry: NO_RETRY,
   timeout_ms: 10_000,
   io: { output: () => ({}) },
-};
+});

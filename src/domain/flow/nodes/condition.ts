@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
-import { cel, NO_RETRY, remembersNothing, type NodeSpec } from "./spec.ts";
+import { cel, defineNode, remembersNothing } from "./spec.ts";
 import { repeated } from "./repeated.ts";
 
-export const conditionConfig = z.strictObject({
+const config = z.strictObject({
   cases: z
     .array(
       z.strictObject({ id: nodeIdSchema.describe("Names the handle case:<id>"), when: z.string().describe("CEL") }),
@@ -12,17 +12,15 @@ export const conditionConfig = z.strictObject({
     .max(100)
     .describe("The first that holds is taken; without one, the handle else"),
 });
-export type ConditionConfig = z.infer<typeof conditionConfig>;
 
-export const conditionSpec: NodeSpec<ConditionConfig> = {
+export const conditionSpec = defineNode({
   description: "Chooses one of several ways on",
-  config: conditionConfig,
+  config,
   execution: () => "inline",
   handles: ({ cases }) => [...cases.map(({ id }) => `case:${id}`), "else"],
   expressions: ({ cases }) => cases.map(({ when }, index) => cel(when, "cases", index, "when")),
   faults: ({ cases }) => repeated(cases, "cases"),
   remembers: remembersNothing,
-  retry: NO_RETRY,
   io: {
     output: ({ cases }) => ({
       type: "object",
@@ -30,4 +28,4 @@ export const conditionSpec: NodeSpec<ConditionConfig> = {
       required: ["matched"],
     }),
   },
-};
+});

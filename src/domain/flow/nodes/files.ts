@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { JsonObject } from "../../json.ts";
-import { NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, remembersNothing } from "./spec.ts";
 
 const MIME_TYPE = /^[A-Za-z0-9!#$&^_.+-]{1,127}\/([A-Za-z0-9!#$&^_.+-]{1,127}|\*)$/;
 
-export const filesConfig = z.strictObject({
+const config = z.strictObject({
   required: z.boolean().default(false).describe("Whether the node fails where nothing was uploaded"),
   accept: z
     .array(z.string().regex(MIME_TYPE, "A media type such as application/pdf or text/*"))
@@ -14,7 +14,6 @@ export const filesConfig = z.strictObject({
     .describe("Media types an upload may have; without it, every type that can be read"),
   description: z.string().max(2000).exactOptional().describe("What to upload, for people"),
 });
-export type FilesConfig = z.infer<typeof filesConfig>;
 
 const documentSchema: JsonObject = {
   type: "object",
@@ -28,15 +27,12 @@ const documentSchema: JsonObject = {
   required: ["file_id", "filename"],
 };
 
-export const filesSpec: NodeSpec<FilesConfig> = {
+export const filesSpec = defineNode({
   description: "The documents uploaded to this node under the run's user_id, with their text",
-  config: filesConfig,
+  config,
   input: true,
   execution: () => "local",
-  handles: () => ONLY_OUT,
-  expressions: () => [],
   remembers: remembersNothing,
-  retry: NO_RETRY,
   io: {
     output: () => ({
       type: "object",
@@ -53,4 +49,4 @@ export const filesSpec: NodeSpec<FilesConfig> = {
       required: false,
     }),
   },
-};
+});

@@ -1,14 +1,6 @@
 import { z } from "zod";
 import { jsonValueSchema } from "../../json-schema.ts";
-import {
-  liquid,
-  liquidInside,
-  NETWORK_RETRY,
-  ONLY_OUT,
-  remembersNothing,
-  type ConfigFault,
-  type NodeSpec,
-} from "./spec.ts";
+import { defineNode, liquid, liquidInside, NETWORK_RETRY, remembersNothing, type ConfigFault } from "./spec.ts";
 import { isWebAddress } from "../../web-address.ts";
 
 /** Header names as RFC 9110 has them. */
@@ -19,7 +11,7 @@ const statusSchema = z.union(
   "A status such as 200 or a class such as 2xx",
 );
 
-export const httpConfig = z.strictObject({
+const config = z.strictObject({
   method: z.enum(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]).default("GET"),
   url: z.string().min(1).describe("Liquid; an http or https address once rendered"),
   headers: z
@@ -35,14 +27,13 @@ export const httpConfig = z.strictObject({
     .default("2xx")
     .describe("Any other status fails the node"),
 });
-export type HttpConfig = z.infer<typeof httpConfig>;
+export type HttpConfig = z.infer<typeof config>;
 
-export const httpSpec: NodeSpec<HttpConfig> = {
+export const httpSpec = defineNode({
   description: "Calls an HTTP service",
-  config: httpConfig,
+  config,
   effect: true,
   execution: () => "activity",
-  handles: () => ONLY_OUT,
   expressions: ({ url, headers, query, body }) => [
     liquid(url, "url"),
     ...liquidInside(headers, "headers"),
@@ -65,7 +56,7 @@ export const httpSpec: NodeSpec<HttpConfig> = {
       required: ["status", "headers", "body"],
     }),
   },
-};
+});
 
 function urlFaults(url: string): ConfigFault[] {
   // The rendered value is checked when the node runs.

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { MEDIA_TYPES, OCR_TYPES } from "../../media/media.ts";
 import { MEDIA_TEXT, mediaInput } from "./media.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
-import { NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
-export const imageConfig = z.strictObject({
+const config = z.strictObject({
   ...modelConfig,
   required: z.boolean().default(true).describe("Whether a run without it is refused"),
   mode: z
@@ -21,20 +21,18 @@ export const imageConfig = z.strictObject({
     .describe("The prompt of the model"),
   description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
 });
-export type ImageConfig = z.infer<typeof imageConfig>;
+export type ImageConfig = z.infer<typeof config>;
 
 /** The types of pictures that a node takes. */
 export function imageTypes({ mode }: Pick<ImageConfig, "mode">): readonly string[] {
   return mode === "ocr" ? OCR_TYPES : MEDIA_TYPES.image;
 }
 
-export const imageSpec: NodeSpec<ImageConfig> = {
+export const imageSpec = defineNode({
   description: "A picture that the run is given: what a model sees in it, or the text that is recognised in it",
-  config: imageConfig,
+  config,
   input: true,
   execution: () => "activity",
-  handles: () => ONLY_OUT,
-  expressions: () => [],
   outputMember: () => "text",
   references: ({ connection_id }) => connectionReference(connection_id),
   model: ({ mode, model, connection_id }) => (mode === "ocr" ? null : { model, connection_id }),
@@ -48,4 +46,4 @@ export const imageSpec: NodeSpec<ImageConfig> = {
       required: config.required,
     }),
   },
-};
+});

@@ -1,30 +1,27 @@
 import { z } from "zod";
 import type { JsonObject } from "../../json.ts";
-import { NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, remembersNothing, type NodeSpec } from "./spec.ts";
 
-export const inputConfig = z.strictObject({
+const config = z.strictObject({
   required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),
   default: z.string().exactOptional().describe("The value where a run gives none"),
   description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
   max_length: z.int().min(1).exactOptional().describe("Longest text (characters)"),
 });
-export type InputConfig = z.infer<typeof inputConfig>;
+export type InputConfig = z.infer<typeof config>;
 
 /** The spec of a kind whose value is a text of the run's body. */
 export function textInput(description: string): NodeSpec<InputConfig> {
-  return {
+  return defineNode({
     description,
-    config: inputConfig,
+    config,
     input: true,
     execution: () => "inline",
-    handles: () => ONLY_OUT,
-    expressions: () => [],
     faults: ({ default: value, max_length: max }) =>
       value !== undefined && max !== undefined && [...value].length > max
         ? [{ path: ["default"], severity: "error", message: `The default is longer than max_length (${max})` }]
         : [],
     remembers: remembersNothing,
-    retry: NO_RETRY,
     io: {
       output: ({ required, default: value }) => ({
         type: required || value !== undefined ? "string" : ["string", "null"],
@@ -34,7 +31,7 @@ export function textInput(description: string): NodeSpec<InputConfig> {
         required: config.required && config.default === undefined,
       }),
     },
-  };
+  });
 }
 
 function inputSchema(config: InputConfig, limits: { readonly max_input_bytes: number }): JsonObject {

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { knowledgeQuerySchema } from "../../knowledge/query.ts";
 import { jsonObjectSchema } from "../../json-schema.ts";
-import { liquid, liquidInside, NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, liquid, liquidInside, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
 const { query_strategy, top_k, score_threshold, max_chunks_per_resource, neighbors, rerank, include } =
   knowledgeQuerySchema.shape;
 
-export const knowledgeConfig = z.strictObject({
+const config = z.strictObject({
   knowledge_base_id: z.uuid().toLowerCase().describe("The knowledge base that is searched"),
   query: z.string().min(1).describe("Liquid: what is searched for"),
   query_strategy,
@@ -20,13 +20,12 @@ export const knowledgeConfig = z.strictObject({
   rerank: rerank.unwrap().exactOptional(),
   include,
 });
-export type KnowledgeConfig = z.infer<typeof knowledgeConfig>;
+export type KnowledgeConfig = z.infer<typeof config>;
 
-export const knowledgeSpec: NodeSpec<KnowledgeConfig> = {
+export const knowledgeSpec = defineNode({
   description: "Searches a knowledge base",
-  config: knowledgeConfig,
+  config,
   execution: () => "activity",
-  handles: () => ONLY_OUT,
   expressions: ({ query, filter }) => [
     liquid(query, "query"),
     ...(filter === undefined ? [] : liquidInside(filter, "filter")),
@@ -49,4 +48,4 @@ export const knowledgeSpec: NodeSpec<KnowledgeConfig> = {
       required: ["results", "text", "citations"],
     }),
   },
-};
+});

@@ -12,9 +12,9 @@ import {
   toolsConfig,
 } from "./llm-tools.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
-import { cel, liquid, NETWORK_RETRY, ONLY_OUT, type ConfigFault, type NodeSpec } from "./spec.ts";
+import { cel, defineNode, liquid, NETWORK_RETRY, type ConfigFault } from "./spec.ts";
 
-export const llmConfig = z.strictObject({
+const config = z.strictObject({
   ...modelConfig,
   prompt: z.string().min(1).describe("Liquid: the prompt of the model"),
   system: z.string().exactOptional().describe("Liquid: its instructions"),
@@ -65,13 +65,12 @@ export const llmConfig = z.strictObject({
     .exactOptional()
     .describe("Asked in their order where the model cannot answer now"),
 });
-export type LlmConfig = z.infer<typeof llmConfig>;
+export type LlmConfig = z.infer<typeof config>;
 
-export const llmSpec: NodeSpec<LlmConfig> = {
+export const llmSpec = defineNode({
   description: "Asks a language model",
-  config: llmConfig,
+  config,
   execution: ({ tools, skills }) => (tools === undefined && skills === undefined ? "activity" : "workflow"),
-  handles: () => ONLY_OUT,
   expressions: ({ prompt, system, messages, images, tools = [] }) => [
     liquid(prompt, "prompt"),
     ...(system === undefined ? [] : [liquid(system, "system")]),
@@ -114,7 +113,7 @@ export const llmSpec: NodeSpec<LlmConfig> = {
         ? { below: "tools", form: null, actions: [{ id: "approve" }, { id: "reject" }] }
         : undefined,
   },
-};
+});
 
 const CHOICE_WITHOUT_TOOLS: ConfigFault = {
   path: ["tool_choice"],

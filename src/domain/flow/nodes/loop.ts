@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { cel, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { cel, defineNode, remembersNothing } from "./spec.ts";
 
-export const loopConfig = z.strictObject({
+const config = z.strictObject({
   while: z.string().describe("CEL, evaluated before each round; sees last and index"),
   max_iterations: z.int().min(1).default(100).describe("Rounds the loop has at most"),
   on_exhausted: z
@@ -10,16 +10,13 @@ export const loopConfig = z.strictObject({
     .describe("What happens when `while` still holds after `max_iterations` rounds: the node fails, or goes on"),
   initial: z.string().exactOptional().describe("CEL: what `last` is in the first round; null without it"),
 });
-/** Without `flow`: the nested flow is in `PlanNode.nested`. */
-export type LoopConfig = z.infer<typeof loopConfig>;
 
-export const loopSpec: NodeSpec<LoopConfig> = {
+export const loopSpec = defineNode({
   description: "Runs a nested flow again and again; inside, expressions see last and index",
-  config: loopConfig,
+  config,
   nested: true,
   effect: true,
   execution: () => "workflow",
-  handles: () => ONLY_OUT,
   expressions: (config) => [
     cel(config.while, "while"),
     ...(config.initial === undefined ? [] : [cel(config.initial, "initial")]),
@@ -35,6 +32,5 @@ export const loopSpec: NodeSpec<LoopConfig> = {
         ]
       : [],
   remembers: remembersNothing,
-  retry: NO_RETRY,
   io: { output: () => ({}) },
-};
+});

@@ -1,21 +1,18 @@
 import { z } from "zod";
-import { liquid, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, liquid, remembersNothing } from "./spec.ts";
 import { executionOfTemplate } from "./template.ts";
 
-export const outputConfig = z.strictObject({
+const config = z.strictObject({
   value: z.string().exactOptional().describe("Liquid; without it, the value of the first live source, its type kept"),
 });
-export type OutputConfig = z.infer<typeof outputConfig>;
 
-export const outputSpec: NodeSpec<OutputConfig> = {
+export const outputSpec = defineNode({
   description: "What the run returns under this node's id",
-  config: outputConfig,
+  config,
   effect: true,
   execution: ({ value }) => (value === undefined ? "inline" : executionOfTemplate(value)),
-  handles: () => ONLY_OUT,
   expressions: ({ value }) => (value === undefined ? [] : [liquid(value, "value")]),
   remembers: remembersNothing,
-  retry: NO_RETRY,
   // Without `value` the type is that of its sources: describeFlow looks them up.
   io: { output: ({ value }) => (value === undefined ? {} : { type: "string" }) },
-};
+});

@@ -2,9 +2,9 @@ import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
 import { connectionReference, modelConfig } from "./model-choice.ts";
 import { repeated } from "./repeated.ts";
-import { liquid, NETWORK_RETRY, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, liquid, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
-export const routerConfig = z.strictObject({
+const config = z.strictObject({
   ...modelConfig,
   prompt: z.string().min(1).describe("Liquid: what is to be routed"),
   routes: z
@@ -18,11 +18,11 @@ export const routerConfig = z.strictObject({
     .max(100)
     .describe("The model chooses one; where none fits, the handle else is taken"),
 });
-export type RouterConfig = z.infer<typeof routerConfig>;
+export type RouterConfig = z.infer<typeof config>;
 
-export const routerSpec: NodeSpec<RouterConfig> = {
+export const routerSpec = defineNode({
   description: "Has a language model choose one of several ways on",
-  config: routerConfig,
+  config,
   execution: () => "activity",
   handles: ({ routes }) => [...routes.map(({ id }) => `case:${id}`), "else"],
   expressions: ({ prompt }) => [liquid(prompt, "prompt")],
@@ -39,4 +39,4 @@ export const routerSpec: NodeSpec<RouterConfig> = {
       required: ["matched"],
     }),
   },
-};
+});

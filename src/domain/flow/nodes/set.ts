@@ -1,19 +1,16 @@
 import { z } from "zod";
-import { cel, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { cel, defineNode, remembersNothing } from "./spec.ts";
 
-export const setConfig = z.strictObject({
+const config = z.strictObject({
   values: z.record(z.string().min(1).max(128), z.string()).describe("Name to CEL"),
 });
-export type SetConfig = z.infer<typeof setConfig>;
 
-export const setSpec: NodeSpec<SetConfig> = {
+export const setSpec = defineNode({
   description: "An object of computed values",
-  config: setConfig,
+  config,
   execution: () => "inline",
-  handles: () => ONLY_OUT,
   expressions: ({ values }) => Object.entries(values).map(([name, source]) => cel(source, "values", name)),
   remembers: remembersNothing,
-  retry: NO_RETRY,
   io: {
     output: ({ values }) => ({
       type: "object",
@@ -21,4 +18,4 @@ export const setSpec: NodeSpec<SetConfig> = {
       required: Object.keys(values),
     }),
   },
-};
+});

@@ -106,7 +106,7 @@ export interface NodeIo<Config = NodeConfig> {
 }
 
 /** The policy of kinds whose failures are deterministic. */
-export const NO_RETRY: RetryPolicy = {
+const NO_RETRY: RetryPolicy = {
   max_attempts: 1,
   initial_interval_ms: 1000,
   backoff: 2,
@@ -119,7 +119,13 @@ export const NETWORK_RETRY: RetryPolicy = { ...NO_RETRY, max_attempts: 3 };
 /** For kinds that keep nothing for later runs. */
 export const remembersNothing = (): boolean => false;
 
-export const ONLY_OUT: readonly string[] = ["out"];
+type NodeDraft<Config> = Omit<NodeSpec<Config>, "handles" | "expressions" | "retry"> &
+  Partial<Pick<NodeSpec<Config>, "handles" | "expressions" | "retry">>;
+
+/** A kind of node. Unless it says otherwise it has the handle `out` and no expressions, and is not tried again. */
+export function defineNode<Config>(draft: NodeDraft<Config>): NodeSpec<Config> {
+  return { handles: () => ["out"], expressions: () => [], retry: NO_RETRY, ...draft };
+}
 
 export function cel(source: string, ...path: Array<string | number>): Expression {
   return { language: "cel", source, path };

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { nodeIdSchema } from "../definition/definition.ts";
-import { cel, NO_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { cel, defineNode, remembersNothing } from "./spec.ts";
 
-export const subflowConfig = z.strictObject({
+const config = z.strictObject({
   project_id: z.string().min(1).max(64).describe("The project whose flow is run"),
   version: z
     .int()
@@ -12,19 +12,16 @@ export const subflowConfig = z.strictObject({
     .describe("A version of that flow; -1 is the one published when the node runs"),
   inputs: z.record(nodeIdSchema, z.string()).default({}).describe("Input node of that flow to CEL"),
 });
-export type SubflowConfig = z.infer<typeof subflowConfig>;
 
-export const subflowSpec: NodeSpec<SubflowConfig> = {
+export const subflowSpec = defineNode({
   description: "Runs another project's flow and waits for its outputs",
-  config: subflowConfig,
+  config,
   effect: true,
   execution: () => "workflow",
-  handles: () => ONLY_OUT,
   expressions: ({ inputs }) => Object.entries(inputs).map(([id, source]) => cel(source, "inputs", id)),
   references: ({ project_id, version }) => [
     { kind: "project", id: project_id.toLowerCase(), version, path: ["project_id"] },
   ],
   remembers: remembersNothing,
-  retry: NO_RETRY,
   io: { output: () => ({ type: "object" }) },
-};
+});

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { isWebAddress, MAX_URL_CHARS } from "../../web-address.ts";
-import { NETWORK_RETRY, ONLY_OUT, remembersNothing, type NodeSpec } from "./spec.ts";
+import { defineNode, NETWORK_RETRY, remembersNothing } from "./spec.ts";
 
-export const urlConfig = z.strictObject({
+const config = z.strictObject({
   required: z.boolean().default(true).describe("Whether a run without it is refused; never so where it has a default"),
   default: z
     .string()
@@ -11,15 +11,12 @@ export const urlConfig = z.strictObject({
     .describe("The address where a run gives none"),
   description: z.string().max(2000).exactOptional().describe("What to give, for people and models that fill it in"),
 });
-export type UrlConfig = z.infer<typeof urlConfig>;
 
-export const urlSpec: NodeSpec<UrlConfig> = {
+export const urlSpec = defineNode({
   description: "A web address that the run is given: the page or file is loaded and its text extracted",
-  config: urlConfig,
+  config,
   input: true,
   execution: () => "activity",
-  handles: () => ONLY_OUT,
-  expressions: () => [],
   remembers: remembersNothing,
   retry: NETWORK_RETRY,
   timeout_ms: 60_000,
@@ -46,4 +43,4 @@ export const urlSpec: NodeSpec<UrlConfig> = {
       required: config.required && config.default === undefined,
     }),
   },
-};
+});
