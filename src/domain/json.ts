@@ -35,3 +35,10 @@ export function isObject(value: unknown): value is JsonObject {
 export function memberOf(value: Json, name: string): Json {
   return (isObject(value) && Object.hasOwn(value, name) ? value[name] : null) ?? null;
 }
+
+/** A value's type in the words of an error message, such as "a string" and "an object". */
+export function nameOfType(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}

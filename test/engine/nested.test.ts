@@ -262,10 +262,15 @@ describe("a map", () => {
 
   it("refuses what is no list, and more iterations than a run may have", async () => {
     const inner = nested([{ id: "o", type: "output", config: { value: "x" } }], []);
-    expect(await bench.run(mapOf('"text"', inner))).toMatchObject({
-      state: "FAILED",
-      error: { code: "items_not_a_list", node_id: "map-0" },
-    });
+    for (const [items, yielded] of [
+      ['"text"', "a string"],
+      ['{"a": 1}', "an object"],
+      ["null", "null"],
+    ] as const)
+      expect(await bench.run(mapOf(items, inner))).toMatchObject({
+        state: "FAILED",
+        error: { code: "items_not_a_list", node_id: "map-0", message: expect.stringContaining(`yields ${yielded}.`) },
+      });
     const many = await bench.run(mapOf('json(nodes["in-0"])', inner), {
       "in-0": JSON.stringify(Array.from({ length: 10_001 }, () => 0)),
     });

@@ -1,4 +1,4 @@
-import { MAX_VALUE_BYTES } from "../../json.ts";
+import { MAX_VALUE_BYTES, nameOfType } from "../../json.ts";
 import type { Json } from "../../json.ts";
 import { NodeFailure } from "../../runs/failure.ts";
 import { requireStorable } from "../../storable.ts";
@@ -67,7 +67,10 @@ export function evaluateSources(sources: readonly Source[], scope: Scope): reado
 function items(source: string, scope: Scope): Json {
   const value = evaluateCel(source, scope);
   if (Array.isArray(value)) return value;
-  throw new NodeFailure("items_not_a_list", `The items of a map must be a list; "${source}" yields ${kindOf(value)}.`);
+  throw new NodeFailure(
+    "items_not_a_list",
+    `The items of a map must be a list; "${source}" yields ${nameOfType(value)}.`,
+  );
 }
 
 function until(delay: NodeConfigs["delay"], scope: Scope): Json {
@@ -76,11 +79,6 @@ function until(delay: NodeConfigs["delay"], scope: Scope): Json {
   if (!Number.isNaN(at)) return new Date(at).toISOString();
   throw new NodeFailure(
     "until_not_a_time",
-    `A delay's "until" must yield an RFC 3339 time; it yields ${kindOf(value)}.`,
+    `A delay's "until" must yield an RFC 3339 time; it yields ${nameOfType(value)}.`,
   );
-}
-
-function kindOf(value: Json): string {
-  if (value === null) return "null";
-  return Array.isArray(value) ? "a list" : `a ${typeof value}`;
 }

@@ -1,4 +1,4 @@
-import { isObject } from "../../json.ts";
+import { isObject, nameOfType } from "../../json.ts";
 import type { Json } from "../../json.ts";
 import type { ValidationIssue } from "../../errors.ts";
 import type { FlowLimits } from "../definition/limits.ts";
@@ -98,7 +98,8 @@ function checkInput(node: PlanNodeOf<GivenKind>, value: unknown, limits: Limits)
     if (config.required === false) return undefined;
     return { msg: `This input is required: give ${what}, as in {"${node.id}": "..."}`, type: "missing" };
   }
-  if (typeof value !== "string") return { msg: `Give ${what} as a string, not ${kindOf(value)}`, type: "string_type" };
+  if (typeof value !== "string")
+    return { msg: `Give ${what} as a string, not ${nameOfType(value)}`, type: "string_type" };
   return byKind(CHECKS, node, value, limits) ?? value;
 }
 
@@ -129,11 +130,6 @@ function addressFault(value: string): Fault {
   return scheme !== undefined && scheme !== "http" && scheme !== "https"
     ? { msg: `Give an address that starts with http:// or https://, not ${scheme}:`, type: "url_scheme" }
     : { msg: "Give a whole web address, such as https://example.com/page", type: "url_parsing" };
-}
-
-function kindOf(value: unknown): string {
-  if (Array.isArray(value)) return "a list";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
 /** Length in UTF-8. */
