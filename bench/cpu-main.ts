@@ -38,8 +38,10 @@ try {
   await stage.twin("worker");
   const twin = await stage.twin("api");
   const env = { MILLRACE_MODEL_URL: `${stub.url}/v1`, MILLRACE_MODEL: "stub" };
-  const [api, traced, worker] = await Promise.all([
+  const [api, plain, traced, worker] = await Promise.all([
     stage.api(env),
+    // What Temporal keeps is not encrypted.
+    stage.api({ ...env, MILLRACE_PAYLOAD_ENCRYPTION: "read" }),
     stage.api({ ...env, MILLRACE_OTLP_ENDPOINT: sinkUrl }),
     stage.worker(env),
   ]);
@@ -62,6 +64,7 @@ try {
   const meters: ReadonlyArray<readonly [string, () => number]> = [
     ["twin", () => cpuMs(twin.pid)],
     ["api", () => cpuMs(api.pid)],
+    ["plain api", () => cpuMs(plain.pid)],
     ["traced api", () => cpuMs(traced.pid)],
     ["worker", () => cpuMs(worker.pid)],
     ["Temporal", () => cpuMs(stage.temporalPid)],
@@ -70,6 +73,7 @@ try {
   const contenders = [
     { name: "bare: empty", call: () => request(`${twin.url}/empty`, null), runs: RUNS },
     { name: "inline flow", call: stage.call(api, inline ?? "", { "in-0": "Ada" }), runs: RUNS },
+    { name: "inline flow, not encrypted", call: stage.call(plain, inline ?? "", { "in-0": "Ada" }), runs: RUNS },
     { name: "inline flow, traced", call: stage.call(traced, inline ?? "", { "in-0": "Ada" }), runs: RUNS },
     { name: "inline flow, one delivery", call: stage.call(api, announced ?? "", { "in-0": "Ada" }), runs: RUNS },
     { name: "three http nodes", call: stage.call(api, http ?? "", {}), runs: RUNS / 2 },
@@ -86,7 +90,7 @@ try {
       console.log(`${name}: ${perSecond.toFixed(0)} a second; ms a run: ${spent.join(", ")}`);
     }
   }
-  for (const { name, call } of contenders.slice(0, 3))
+  for (const { name, call } of contenders.slice(0, 4))
     console.log(`${name}: p50 ${median(await latencies(call, 150)).toFixed(1)} ms`);
 } finally {
   await stage.close();
