@@ -101,7 +101,6 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       auth: "secret",
       role: "admin",
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of keys.", schema: pageOf(apiKeySchema, "ApiKeyPage") } },
       async handler({ query, principal }) {
         return listPage({

@@ -54,7 +54,7 @@ const body = z
   .meta({ id: "ProjectMemberSet" });
 
 const COMMON = { tag: "Users", auth: "secret", role: "admin" } as const;
-const LIST = { ...COMMON, method: "GET", query: listQuery, problems: ["invalid_cursor", "cursor_mismatch"] } as const;
+const LIST = { ...COMMON, method: "GET", query: listQuery } as const;
 
 /** `/v2/projects/{project_id}/members`: who may do what in one project. For admins of the organisation or of the project. */
 export function createProjectMemberOperations({ db }: ApiDeps, { credentials }: ApiServices): Operation[] {

@@ -105,7 +105,6 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
         several: { concurrent_runs: 20, runs_per_minute: 120, model_usd_month: 50 },
         none: { model_usd_month: null },
       },
-      problems: ["precondition_failed"],
       success: { 200: { description: "The quotas as they are now.", schema: quotasSchema, headers: ETAG } },
       async handler({ params: { key_id }, headers, body, principal: { org_id }, audit }) {
         await changeKeyQuotas(

@@ -70,7 +70,6 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
       headers: ifMatchHeaders,
       body: changeBody,
       examples: EXAMPLES,
-      problems: ["precondition_failed"],
       success: { 200: { description: "The policy as it is now.", schema: retentionSchema, headers: ETAG } },
       handler: ({ headers, body, principal: { org_id }, audit }) =>
         change({ org_id, project_id: null }, body, headers["if-match"], audit),
@@ -101,7 +100,6 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
       headers: ifMatchHeaders,
       body: changeBody,
       examples: EXAMPLES,
-      problems: ["precondition_failed"],
       success: { 200: { description: "The policy as it is now.", schema: retentionSchema, headers: ETAG } },
       handler: ({ params: { project_id }, headers, body, principal: { org_id }, audit }) =>
         change({ org_id, project_id }, body, headers["if-match"], audit),

@@ -180,7 +180,6 @@ export function createSessionOperations(
       description:
         "Of the console, and of clients that have signed in at `/token`. One's own; an admin sees everybody's of the organisation.",
       query: listQuery.extend({ user_id: z.uuid().toLowerCase().optional().describe("Only this user's.") }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of sessions.", schema: pageOf(sessionSchema, "SessionPage") } },
       async handler({ query, principal }) {
         const { org_id, id, session_id: current } = principal;

@@ -101,7 +101,6 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       summary: "List users",
       description: "Newest first, locked-out users included.",
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of users.", schema: pageOf(userSchema, "UserPage") } },
       async handler({ query, principal }) {
         return listPage({
@@ -140,7 +139,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
       headers: ifMatchHeaders,
       body: changeBody,
       examples: { promote: { role: "admin" }, "lock out": { disabled: true } },
-      problems: ["precondition_failed", "conflict"],
+      problems: ["conflict"],
       success: { 200: { description: "The user as it is now.", schema: userSchema, headers: ETAG } },
       async handler({ params: { user_id }, headers, body, principal, audit }) {
         const password_hash =

@@ -32,7 +32,6 @@ export function createAuditOperations({ db, reads }: ApiDeps): Operation[] {
       description:
         "Who has changed what, from where and when: every change through this interface and the command line, sign-ins, and each time a secret was replaced or data was exported. A run says itself who has started it. Entries are never changed.",
       query: listQuery.extend(filters),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of entries.", schema: pageOf(auditEntrySchema, "AuditEntryPage") } },
       async handler({ query, principal: { org_id } }) {
         const filter = filterOf(query);

@@ -51,7 +51,6 @@ export function createDocumentOperations(deps: ApiDeps): Operation[] {
       auth: "public",
       params,
       query: listQuery.extend({ filename }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of documents.", schema: pageOf(documentSchema, "DocumentPage") } },
       async handler({ params: path, query, principal }) {
         const { org_id } = principal;

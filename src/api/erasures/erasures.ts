@@ -88,7 +88,6 @@ Of a user for whom that is under way it answers the same erasure. What is made f
       summary: "List erasures",
       description: "With what each has removed. They are kept for ever.",
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of erasures.", schema: pageOf(erasureSchema, "ErasurePage") } },
       async handler({ query, principal: { org_id } }) {
         return listPage({

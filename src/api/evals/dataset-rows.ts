@@ -97,7 +97,6 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params: datasetParams,
       query: listQuery.extend({ ...searchQuery.shape, external_id: z.string().min(1).max(512).optional() }),
-      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of rows.", schema: pageOf(rowSchema, "DatasetRowPage") } },
       async handler({ params: { dataset_id }, query, principal: { org_id } }) {
         const search = searchOf(query, query.external_id);
@@ -126,7 +125,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       body: addBody,
       wideBody: true,
       idempotent: true,
-      problems: ["not_found", "conflict"],
+      problems: ["conflict"],
       examples: {
         one: { inputs: { "in-0": "When do you open?" }, expected_outputs: { "out-0": "At nine." }, split: "test" },
         several: {
@@ -173,7 +172,6 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params,
       query: versionQuery,
-      problems: ["not_found"],
       success: { 200: { description: "The row.", schema: rowSchema, headers: ETAG } },
       async handler({ params: { dataset_id, row_id }, query: { version }, principal: { org_id } }) {
         return await db.org(org_id, async (connection) => {
@@ -194,7 +192,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       headers: ifMatchHeaders,
       body: changeBody,
       wideBody: true,
-      problems: ["precondition_failed", "conflict"],
+      problems: ["conflict"],
       examples: { expected: { expected_outputs: { "out-0": "At ten." } }, archive: { status: "archived" } },
       exactNumbers: true,
       success: { 200: { description: "The row as it is now.", schema: rowSchema, headers: ETAG } },
@@ -238,7 +236,6 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params: datasetParams,
       query: searchQuery.extend({ format: z.enum(["csv", "jsonl"]).default("jsonl") }),
-      problems: ["not_found"],
       success: {
         200: { description: "The file.", content: { "text/csv": z.string(), "application/jsonl": z.string() } },
       },

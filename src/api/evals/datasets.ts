@@ -84,7 +84,6 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       description: "Newest first, without their rows.",
       auth: "secret",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: tag.optional() }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema, "DatasetPage") } },
       async handler({ query, principal: { org_id } }) {
         const search = { project_id: query.project_id ?? null, tag: query.tag ?? null };
@@ -170,7 +169,6 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       params: datasetParams,
       headers: ifMatchHeaders,
       body: changeBody,
-      problems: ["precondition_failed"],
       examples: { rename: { name: "Questions of October" }, tags: { tags: ["support", "golden"] } },
       success: { 200: { description: "The dataset as it is now.", schema: datasetSchema, headers: ETAG } },
       async handler({ params: { dataset_id }, headers, body, principal: { org_id }, audit }) {
@@ -201,7 +199,6 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       params: datasetParams,
       body: restoreBody,
       idempotent: true,
-      problems: ["not_found"],
       examples: { before: { version: 1 } },
       success: {
         200: { description: "The dataset as it is now.", schema: datasetSchema, headers: ETAG, example: RESTORED },

@@ -97,7 +97,6 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       description: "Newest first, with what each is set to.",
       auth: "secret",
       query: listQuery.extend({ type: z.enum(EVALUATOR_TYPES).optional() }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of evaluators.", schema: pageOf(evaluatorSchema, "EvaluatorPage") } },
       async handler({ query, principal }) {
         const { org_id } = principal;
@@ -192,7 +191,6 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       params,
       headers: ifMatchHeaders,
       body: changeBody,
-      problems: ["precondition_failed"],
       examples: { threshold: { score: { pass_threshold: 0.9 } }, rename: { name: "Correctness" } },
       success: { 200: { description: "The evaluator as it is now.", schema: evaluatorSchema, headers: ETAG } },
       async handler({ params: { evaluator_id }, headers, body, principal, audit }) {

@@ -69,7 +69,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       params: experimentParams,
       body,
       idempotent: true,
-      problems: ["not_found", "conflict"],
+      problems: ["conflict"],
       examples: {
         run: { kind: "run" },
         rows: { kind: "rerun_rows", row_ids: ["0197f0a0-0000-7000-8000-000000000000"] },

@@ -63,7 +63,6 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
         state: z.enum(SHOWN_STATES).optional(),
         row_id: z.uuid().toLowerCase().optional(),
       }),
-      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of rows.", schema: pageOf(experimentRowSchema, "ExperimentRowPage") } },
       async handler({ params: { experiment_id }, query, principal: { org_id } }) {
         await db.org(org_id, (connection) => requireExperiment(connection, experiment_id));
@@ -97,7 +96,6 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
       role: "viewer",
       params: experimentParams,
       body: compareBody,
-      problems: ["not_found"],
       examples: { before: { with: OTHER } },
       success: { 200: { description: "How they differ.", schema: comparisonSchema, example: COMPARISON } },
       async handler({ params: { experiment_id }, body, principal: { org_id } }) {

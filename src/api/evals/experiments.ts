@@ -84,7 +84,6 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
         dataset_id: id.optional(),
         state: z.enum(EXPERIMENT_STATES).optional(),
       }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of experiments.", schema: pageOf(experimentSchema, "ExperimentPage") } },
       async handler({ query, principal: { org_id } }) {
         const { project_id = null, dataset_id = null, state = null } = query;
@@ -181,7 +180,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       params: experimentParams,
       headers: ifMatchHeaders,
       body: changeBody,
-      problems: ["precondition_failed", "conflict", "not_found"],
+      problems: ["conflict"],
       examples: { gates: { gates: [{ metric: "error_rate", op: "lte", value: 0 }] }, rename: { name: "Version 5" } },
       success: { 200: { description: "The experiment as it is now.", schema: experimentSchema, headers: ETAG } },
       async handler({ params: { experiment_id }, headers, body: { budget, ...change }, principal: { org_id }, audit }) {

@@ -121,7 +121,7 @@ applied all at once: the dataset has one version more, or it is as it was. Runs 
       bodyLimit: "run",
       wideBody: true,
       idempotent: "claim",
-      problems: ["bad_request", "not_found"],
+      problems: ["bad_request"],
       examples: {
         csv: {
           source: { type: "csv", text: "question,answer\nWhen do you open?,At nine.\n" },

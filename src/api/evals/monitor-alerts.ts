@@ -42,7 +42,6 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
       params: monitorParams,
       headers: ifMatchHeaders,
       body: changeBody,
-      problems: ["precondition_failed"],
       examples: {
         passRate: {
           enabled: true,

@@ -117,7 +117,6 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
         min_score: z.number().optional().describe("Runs with a score from here on; booleans are 1 and 0."),
         max_score: z.number().optional(),
       }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of runs.", schema: pageOf(sampledRunSchema, "SampledRunPage") } },
       async handler({ params: { monitor_id }, query, principal: { org_id } }) {
         await db.org(org_id, (connection) => requireMonitor(connection, monitor_id));

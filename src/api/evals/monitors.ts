@@ -104,7 +104,6 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       description: "Newest first, with what each has sampled and scored so far.",
       auth: "secret",
       query: listQuery.extend({ project_id: id.optional(), enabled: z.boolean().optional() }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of monitors.", schema: pageOf(monitorSchema, "MonitorPage") } },
       async handler({ query, principal: { org_id } }) {
         const search = { project_id: query.project_id ?? null, enabled: query.enabled ?? null };
@@ -182,7 +181,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       params: monitorParams,
       headers: ifMatchHeaders,
       body: changeBody,
-      problems: ["precondition_failed", "conflict", "not_found"],
+      problems: ["conflict"],
       examples: { disable: { enabled: false }, rate: { sampling_rate: 0.25 } },
       success: { 200: { description: "The monitor as it is now.", schema: monitorSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, headers, body, principal: { org_id }, audit }) {

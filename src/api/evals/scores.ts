@@ -158,7 +158,6 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
         name: name.optional(),
         node_id: nodeId.optional(),
       }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of scores.", schema: pageOf(scoreSchema, "ScorePage") } },
       async handler({ params: { run_id }, query, principal: { org_id } }) {
         await requireRun(db, org_id, run_id);
@@ -183,7 +182,6 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       description: "The newest first: of a project, an evaluator, an experiment, a monitor, or all there are.",
       auth: "secret",
       query: searchQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: {
           description: "A page of scores.",
@@ -230,7 +228,6 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       params: scoreParams,
       headers: ifMatchHeaders,
       body: changeBody,
-      problems: ["precondition_failed"],
       examples: {
         judge: { value: 0.2, comment: "It names a shop that has closed." },
         verdict: { passed: true },

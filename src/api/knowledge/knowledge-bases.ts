@@ -207,7 +207,6 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       description: "Newest first, with their counts of resources.",
       auth: "secret",
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: { description: "A page of knowledge bases.", schema: pageOf(knowledgeBaseSchema, "KnowledgeBasePage") },
       },
@@ -254,7 +253,6 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
         chunks: { indexing_params: { chunker_params: { chunk_size: 800, chunk_overlap: 100 } } },
         keywords: { indexing_params: { embedding_params: { embedding_model: null } } },
       },
-      problems: ["precondition_failed"],
       success: {
         200: { description: "The knowledge base as it is now.", schema: shownKnowledgeBaseSchema, headers: ETAG },
       },

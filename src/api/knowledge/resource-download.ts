@@ -62,7 +62,7 @@ export function downloadOperation(
         .optional()
         .describe("As in `bytes=0-1023`; several ranges are answered with the whole."),
     }),
-    problems: ["not_found", "conflict", "range_not_satisfiable"],
+    problems: ["conflict", "range_not_satisfiable"],
     success: {
       // Of the type that the resource has.
       200: { description: "The whole.", content: { "application/octet-stream": null, "*/*": null } },

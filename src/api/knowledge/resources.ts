@@ -166,7 +166,6 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
           .describe("Only resources of this `content_mime`, whatever parameters it has."),
         external_id: z.string().min(1).max(512).optional(),
       }),
-      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
       success: {
         200: { description: "A page of resources.", schema: pageOf(resourceSchema, "KnowledgeBaseResourcePage") },
       },
@@ -203,7 +202,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       body: resourcesBody.optional(),
       multipart: resourceForm,
       idempotent: "claim",
-      problems: ["bad_request", "not_found", "conflict", "quota_exceeded"],
+      problems: ["bad_request", "conflict", "quota_exceeded"],
       examples: { url: { url: "https://example.com/" }, text: { name: "hours.md", text: "We open at nine." } },
       success: {
         202: {
@@ -250,7 +249,6 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       auth: "secret",
       params,
       query: z.object({ expand: z.enum(["text"]).optional().describe("Also its extracted text.") }),
-      problems: ["not_found"],
       success: { 200: { description: "The resource.", schema: resourceSchema, headers: ETAG } },
       async handler({ params: path, query: { expand }, principal: { org_id } }) {
         const find = () => requireResource(org_id, path);
@@ -279,7 +277,6 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       headers: ifMatchHeaders,
       body: resourceChange,
       examples: { fields: { user_metadata: { department: "legal", year: null } }, name: { name: "handbook-2026.pdf" } },
-      problems: ["not_found", "precondition_failed"],
       success: { 200: { description: "The resource as it is now.", schema: resourceSchema, headers: ETAG } },
       async handler({ params: path, headers, body, principal: { org_id }, audit }) {
         const { knowledge_base_id, resource_id } = path;
@@ -304,7 +301,6 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       description: "No query that starts after the answer finds anything of it.",
       auth: "secret",
       params,
-      problems: ["not_found"],
       success: { 204: { description: "It is gone." } },
       async handler({ params: path, principal: { org_id }, audit }) {
         await requireBase(org_id, path.knowledge_base_id);

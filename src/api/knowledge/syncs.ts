@@ -75,7 +75,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       params: baseParams,
       body: syncBody.prefault({}),
       idempotent: true,
-      problems: ["not_found", "sync_in_progress"],
+      problems: ["sync_in_progress"],
       examples: { changed: {}, everything: { mode: "full" }, tried: { mode: "dry_run" } },
       success: { 202: { description: "It will run.", schema: acceptedSchema, links: LINKS } },
       async handler({ params: { knowledge_base_id }, body, principal: { org_id }, newId }) {
@@ -94,7 +94,6 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params: baseParams,
       query: listQuery.extend({ state: z.enum(SYNC_STATES).optional() }),
-      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of syncs.", schema: pageOf(syncSchema, "KnowledgeBaseSyncPage") } },
       async handler({ params: { knowledge_base_id }, query, principal: { org_id } }) {
         await requireBase(org_id, knowledge_base_id);
@@ -119,7 +118,6 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       description: "A sync runs in the background; poll until its status is final.",
       auth: "secret",
       params,
-      problems: ["not_found"],
       success: { 200: { description: "The sync.", schema: syncSchema } },
       async handler({ params: path, principal: { org_id } }) {
         const sync = await requireSync(org_id, path);
@@ -137,7 +135,6 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params,
       query: listQuery.extend({ outcome: z.enum(SYNC_OUTCOMES).optional() }),
-      problems: ["not_found", "invalid_cursor", "cursor_mismatch"],
       success: {
         200: { description: "A page of items.", schema: pageOf(syncItemSchema, "KnowledgeBaseSyncItemPage") },
       },
@@ -165,7 +162,7 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       auth: "secret",
       params,
       idempotent: true,
-      problems: ["not_found", "sync_already_finished"],
+      problems: ["sync_already_finished"],
       success: {
         200: { description: "It was cancelled before.", schema: syncSchema },
         202: { description: "The sync as it is now; it will be cancelled.", schema: syncSchema, links: LINKS },

@@ -95,7 +95,6 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       auth: "secret",
       params,
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: { description: "A page of conversations.", schema: pageOf(conversationSchema, "ConversationPage") },
       },
@@ -137,7 +136,6 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       auth: "secret",
       params: userParams,
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of turns.", schema: pageOf(turnSchema, "ConversationTurnPage") } },
       async handler({ params: path, query, principal: { org_id } }) {
         const { project_id } = await requireProject(db, org_id, path.project_id, "project");

@@ -65,7 +65,7 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
         model: { default_model: "gpt-4.1-mini" },
         none: { default_connection_id: null, default_model: null },
       },
-      problems: ["not_found", "precondition_failed"],
+      problems: ["not_found"],
       success: { 200: { description: "The settings as they are now.", schema: settingsSchema, headers: ETAG } },
       async handler({ headers, body, principal: { org_id }, audit }) {
         const changed = await changeSettings(

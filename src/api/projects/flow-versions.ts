@@ -106,7 +106,6 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       auth: "secret",
       params: projectParams,
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: {
           description: "A page of versions, without their flows.",

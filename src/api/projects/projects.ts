@@ -112,7 +112,6 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       description: "Newest first, without their flows. Whoever has roles in single projects only sees these.",
       auth: "secret",
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of projects.", schema: pageOf(projectSchema, "ProjectPage") } },
       async handler({ query, principal }) {
         return listPage({
@@ -154,7 +153,6 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       headers: ifMatchHeaders,
       body: changeBody,
       examples: { rename: { name: "Greeter of guests" } },
-      problems: ["precondition_failed"],
       success: { 200: { description: "The project as it is now.", schema: projectSchema, headers: ETAG } },
       async handler({ params: { project_id }, headers, body, principal, audit }) {
         const project = await changeLocked(db, principal.org_id, {

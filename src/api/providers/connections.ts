@@ -146,7 +146,6 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
         provider_id: providerId.optional().describe("Only connections of this provider."),
         status: z.enum(CONNECTION_STATUSES).optional(),
       }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: { description: "A page of connections.", schema: pageOf(connectionSchema, "ConnectionPage") },
       },
@@ -192,7 +191,6 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
         rotate: { credential: { token: "..." } },
         disable: { disabled: true },
       },
-      problems: ["precondition_failed"],
       success: { 200: { description: "The connection as it is now.", schema: connectionSchema, headers: ETAG } },
       async handler({ params: { connection_id }, headers, body, principal: { org_id }, audit }) {
         const changed = await changeConnection(

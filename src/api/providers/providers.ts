@@ -34,7 +34,7 @@ const triggerParams = params.extend({ trigger_id: id });
 const byId = listQuery.extend({ order: z.enum(["asc", "desc"]).default("asc").describe("By id.") });
 
 const TAG = "Providers and actions";
-const LISTS = { tag: TAG, auth: "secret", problems: ["invalid_cursor", "cursor_mismatch"] } as const;
+const LISTS = { tag: TAG, auth: "secret" } as const;
 
 /** `/v2/providers`: the services that actions, triggers and connections belong to. */
 export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {

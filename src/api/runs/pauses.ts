@@ -60,7 +60,6 @@ export function createPauseOperations({ db, reads }: ApiDeps): Operation[] {
             "Only pauses that the caller may answer now: assigned to them, or to nobody. For an API key: to nobody.",
           ),
       }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of pauses.", schema: pageOf(listedPauseSchema, "PausePage") } },
       async handler({ query, principal }) {
         const { org_id } = principal;

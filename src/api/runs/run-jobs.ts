@@ -130,7 +130,6 @@ Where no more runs may be under way at once, it waits for a place.`,
       summary: "List jobs on runs",
       description: "With how far each is.",
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of jobs.", schema: pageOf(jobSchema, "RunJobPage") } },
       async handler({ query, principal: { org_id } }) {
         return listPage({

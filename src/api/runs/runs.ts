@@ -122,7 +122,6 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       description: "Values are shortened here; a run's own address has its outputs whole.",
       auth: "secret",
       query: listQuery.extend(runFilters),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of runs.", schema: pageOf(runSchema, "RunPage") } },
       async handler({ query, principal }) {
         const { org_id } = principal;

@@ -44,7 +44,6 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
       auth: "secret",
       params,
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: { description: "A page of versions.", schema: pageOf(skillVersionSchema, "SkillVersionPage") },
       },

@@ -83,7 +83,6 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       description: "Newest first, without their files.",
       auth: "secret",
       query: listQuery,
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of skills.", schema: pageOf(skillSchema, "SkillPage") } },
       async handler({ query, principal: { org_id } }) {
         return listPage({
@@ -127,7 +126,6 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       headers: ifMatchHeaders,
       body: changeBody,
       examples: { first: { default_version: 1 } },
-      problems: ["precondition_failed"],
       success: { 200: { description: "The skill as it is now.", schema: skillSchema, headers: ETAG } },
       async handler({ params: { skill_id }, headers, body: { default_version }, principal: { org_id }, audit }) {
         return toResponse(

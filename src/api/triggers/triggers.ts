@@ -173,7 +173,6 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       description: "Newest first, disabled ones included.",
       auth: "secret",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProjectTriggerPage") } },
       async handler({ query, principal }) {
         const { org_id } = principal;
@@ -220,7 +219,6 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       body: changeBody,
       confidential: true,
       examples: { disable: { enabled: false }, inputs: { inputs: { "in-0": "payload.body.id" } } },
-      problems: ["precondition_failed"],
       success: { 200: { description: "The trigger as it is now.", schema: triggerDetailSchema, headers: ETAG } },
       async handler({ params: { id }, headers, body, principal, audit }) {
         const read = (trigger: TriggerRow): TriggerChange => {

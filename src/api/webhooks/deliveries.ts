@@ -111,7 +111,6 @@ export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps):
       description: "Newest first, one for each event, with how the last attempt ended.",
       params: subscriptionParams,
       query: listQuery.extend(filters),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: { description: "A page of deliveries.", schema: pageOf(webhookDeliverySchema, "WebhookDeliveryPage") },
       },

@@ -175,7 +175,6 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
             "Whether it gets nothing although it should: every attempt has failed since `failing_since`, or it was disabled for that. One that somebody has disabled is not failing.",
           ),
       }),
-      problems: ["invalid_cursor", "cursor_mismatch"],
       success: {
         200: {
           description: "A page of subscriptions.",
@@ -227,7 +226,6 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
         disable: { status: "disabled" },
         widen: { events: ["*"], filter: null },
       },
-      problems: ["precondition_failed"],
       success: {
         200: { description: "The subscription as it is now.", schema: webhookSubscriptionSchema, headers: ETAG },
       },

@@ -89,6 +89,8 @@ function problemCodes(operation: Operation): ProblemCode[] {
     "service_unavailable",
   );
   add(operation.params, "not_found");
+  add(operation.query?.shape["cursor"], "invalid_cursor", "cursor_mismatch");
+  add(operation.headers?.shape["if-match"], "precondition_failed");
   add(operation.body ?? operation.multipart, "payload_too_large", "unsupported_media_type");
   // Applies even if nothing is declared: then any parameter is one too many.
   add(authenticated || operation.params || operation.query, "validation_error");
