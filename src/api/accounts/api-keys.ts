@@ -33,19 +33,19 @@ async function requireKnown(db: Database, orgId: string, projects: readonly stri
   if (at !== undefined) throw invalid(["body", "projects", at], "There is no such project");
 }
 
+const COMMON = { tag: "API keys", auth: "secret", role: "admin" } as const;
+
 /** `/v2/api-keys`. */
 export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }: ApiServices): Operation[] {
   return [
     defineOperation({
+      ...COMMON,
       id: "createApiKey",
       method: "POST",
       path: "/v2/api-keys",
-      tag: "API keys",
       summary: "Create an API key",
       description:
         "The value is shown in this answer and never again. A public key runs published flows and uploads documents; a secret one may do everything. It ends when the user who made it is deleted, locked out or no admin any more. With any of `scopes`, `read_only`, `projects`, `allowed_origins` and `allowed_addresses` it may do less, and never makes keys or users.",
-      auth: "secret",
-      role: "admin",
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -92,14 +92,12 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listApiKeys",
       method: "GET",
       path: "/v2/api-keys",
-      tag: "API keys",
       summary: "List API keys",
       description: "Without their values, and without revoked ones.",
-      auth: "secret",
-      role: "admin",
       query: listQuery,
       success: { 200: { description: "A page of keys.", schema: pageOf(apiKeySchema, "ApiKeyPage") } },
       async handler({ query, principal }) {
@@ -114,14 +112,12 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "revokeApiKey",
       method: "DELETE",
       path: "/v2/api-keys/{key_id}",
-      tag: "API keys",
       summary: "Revoke an API key",
       description: "It works for at most five more seconds.",
-      auth: "secret",
-      role: "admin",
       params: z.object({ key_id: pathId("API key") }),
       success: { 204: { description: "It is revoked." } },
       async handler({ params: { key_id }, principal, audit }) {

@@ -45,6 +45,8 @@ const changeBody = z
 const ETAG = { ETag: "For If-Match: of the limits, without what is used of them." };
 const keyParams = z.object({ key_id: pathId("API key") });
 
+const COMMON = { tag: "API keys", auth: "secret" } as const;
+
 /** `/v2/quotas`, and those of keys. */
 export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
   const ofKey = async (org_id: string, key_id: string) => {
@@ -59,14 +61,13 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
   };
   return [
     defineOperation({
+      ...COMMON,
       id: "getQuotas",
       method: "GET",
       path: "/v2/quotas",
-      tag: "API keys",
       summary: "Get the organisation's quotas, and what is used of them",
       description:
         "Whoever runs the installation sets them. What would exceed one is answered with 429 `quota_exceeded`; nodes beyond `concurrent_nodes` wait.",
-      auth: "secret",
       success: { 200: { description: "The quotas.", schema: quotasSchema } },
       async handler({ principal: { org_id } }) {
         const quotas = await db.orgTransaction(org_id, (connection) =>
@@ -76,27 +77,25 @@ export function createQuotaOperations({ config, db }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getKeyQuotas",
       method: "GET",
       path: "/v2/api-keys/{key_id}/quotas",
-      tag: "API keys",
       summary: "Get the quotas of an API key, and what is used of them",
       description: "They hold beside the organisation's.",
-      auth: "secret",
       role: "admin",
       params: keyParams,
       success: { 200: { description: "The quotas.", schema: quotasSchema, headers: ETAG } },
       handler: ({ params: { key_id }, principal: { org_id } }) => ofKey(org_id, key_id),
     }),
     defineOperation({
+      ...COMMON,
       id: "changeKeyQuotas",
       method: "PATCH",
       path: "/v2/api-keys/{key_id}/quotas",
-      tag: "API keys",
       summary: "Set quotas of an API key",
       description:
         "At most what the organisation has; null unsets. They hold for runs started with the key, for the nodes of those runs, and for what models cost in them. It takes up to five seconds until every process goes by them.",
-      auth: "secret",
       role: "admin",
       params: keyParams,
       headers: ifMatchHeaders,

@@ -29,6 +29,8 @@ const EXAMPLES = { month: { run_days: 30 }, unset: { run_days: null } };
 const REMOVAL =
   "Runs that have had their time are removed within minutes, and so are the turns of conversations; values in the blob store a day later. Where the installation's days alone count, and are 28 or more, runs are removed by the week: up to nine days later, or a month with more than 180 days. What is removed does not come back when more days are set.";
 
+const COMMON = { tag: "Projects", auth: "secret" } as const;
+
 /** `/v2/retention` and `/v2/projects/{project_id}/retention`: how long runs are kept. */
 export function createRetentionOperations({ db, config }: ApiDeps): Operation[] {
   const installation = config.MILLRACE_RUN_RETENTION_DAYS ?? null;
@@ -47,25 +49,23 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
   };
   return [
     defineOperation({
+      ...COMMON,
       id: "getRetention",
       method: "GET",
       path: "/v2/retention",
-      tag: "Projects",
       summary: "Get how long the organisation's runs are kept",
       description: "Projects may set fewer days.",
-      auth: "secret",
       success: { 200: { description: "The policy.", schema: retentionSchema, headers: ETAG } },
       handler: async ({ principal: { org_id } }) =>
         toResponse(await retentionOf(db, { org_id, project_id: null }, installation)),
     }),
     defineOperation({
+      ...COMMON,
       id: "changeRetention",
       method: "PATCH",
       path: "/v2/retention",
-      tag: "Projects",
       summary: "Set how long the organisation's runs are kept",
       description: REMOVAL,
-      auth: "secret",
       role: "admin",
       headers: ifMatchHeaders,
       body: changeBody,
@@ -75,26 +75,24 @@ export function createRetentionOperations({ db, config }: ApiDeps): Operation[] 
         change({ org_id, project_id: null }, body, headers["if-match"], audit),
     }),
     defineOperation({
+      ...COMMON,
       id: "getProjectRetention",
       method: "GET",
       path: "/v2/projects/{project_id}/retention",
-      tag: "Projects",
       summary: "Get how long a project's runs are kept",
       description: "The fewest of the days that the installation, the organisation and the project set.",
-      auth: "secret",
       params: projectParams,
       success: { 200: { description: "The policy.", schema: retentionSchema, headers: ETAG } },
       handler: async ({ params: { project_id }, principal: { org_id } }) =>
         toResponse(await retentionOf(db, { org_id, project_id }, installation)),
     }),
     defineOperation({
+      ...COMMON,
       id: "changeProjectRetention",
       method: "PATCH",
       path: "/v2/projects/{project_id}/retention",
-      tag: "Projects",
       summary: "Set how long a project's runs are kept",
       description: REMOVAL,
-      auth: "secret",
       role: "admin",
       params: projectParams,
       headers: ifMatchHeaders,

@@ -25,7 +25,7 @@ import { presentRow, rowSchema } from "./dataset-presenter.ts";
 import { DATASET, datasetParams } from "./datasets.ts";
 
 const MAX_ROWS = 1000;
-const TAG = "Evaluation datasets";
+const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const ROWS = `${DATASET}/rows` as const;
 const ROW = `${ROWS}/{row_id}` as const;
 
@@ -87,14 +87,13 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "listDatasetRows",
       method: "GET",
       path: ROWS,
-      tag: TAG,
       summary: "List the rows of a dataset",
       description:
         "The rows of the present version or of any earlier one. A version never changes. A page of long rows may end before it has `page_size` of them: `has_more` says so.",
-      auth: "secret",
       params: datasetParams,
       query: listQuery.extend({ ...searchQuery.shape, external_id: z.string().min(1).max(512).optional() }),
       success: { 200: { description: "A page of rows.", schema: pageOf(rowSchema, "DatasetRowPage") } },
@@ -114,13 +113,12 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "addDatasetRows",
       method: "POST",
       path: ROWS,
-      tag: TAG,
       summary: "Add rows to a dataset",
       description: `One row, or up to ${MAX_ROWS} as \`{rows: [...]}\`: all of them are in the dataset's next version, or none is.`,
-      auth: "secret",
       params: datasetParams,
       body: addBody,
       wideBody: true,
@@ -163,13 +161,12 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getDatasetRow",
       method: "GET",
       path: ROW,
-      tag: TAG,
       summary: "Get a row of a dataset",
       description: "As it is at present; `GET .../rows?version=` reads earlier ones.",
-      auth: "secret",
       params,
       query: versionQuery,
       success: { 200: { description: "The row.", schema: rowSchema, headers: ETAG } },
@@ -181,13 +178,12 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeDatasetRow",
       method: "PATCH",
       path: ROW,
-      tag: TAG,
       summary: "Change a row of a dataset",
       description: "The dataset's next version has it so; earlier ones keep it as it was.",
-      auth: "secret",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -210,13 +206,12 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteDatasetRow",
       method: "DELETE",
       path: ROW,
-      tag: TAG,
       summary: "Remove a row from a dataset",
       description: "The dataset's next version does not have it; earlier ones keep it.",
-      auth: "secret",
       params,
       success: { 204: { description: "It is gone." } },
       async handler({ params: { dataset_id, row_id }, principal: { org_id }, audit }) {
@@ -225,15 +220,14 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "exportDatasetRows",
       audit: "always",
       method: "GET",
       path: `${DATASET}/export`,
-      tag: TAG,
       summary: "Download the rows of a dataset",
       description:
         "JSONL is exact. CSV has a column for each node and member of metadata, values other than texts as JSON; a cell that a spreadsheet would take for a formula begins with an apostrophe; rows that need more than 1000 columns are refused. Both can be imported.",
-      auth: "secret",
       params: datasetParams,
       query: searchQuery.extend({ format: z.enum(["csv", "jsonl"]).default("jsonl") }),
       success: {

@@ -23,7 +23,7 @@ const DATASETS = "/v2/evals/datasets";
 export const DATASET = `${DATASETS}/{dataset_id}` as const;
 export const datasetParams = z.object({ dataset_id: pathId("dataset") });
 
-const TAG = "Evaluation datasets";
+const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const name = z.string().trim().min(1).max(200);
 const description = z.string().max(10_000);
 const object = z.record(z.string(), z.json());
@@ -76,13 +76,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "listDatasets",
       method: "GET",
       path: DATASETS,
-      tag: TAG,
       summary: "List datasets",
       description: "Newest first, without their rows.",
-      auth: "secret",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional(), tag: tag.optional() }),
       success: { 200: { description: "A page of datasets.", schema: pageOf(datasetSchema, "DatasetPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -99,13 +98,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "createDataset",
       method: "POST",
       path: DATASETS,
-      tag: TAG,
       summary: "Create a dataset",
       description: "Rows are added afterwards, one by one or by an import.",
-      auth: "secret",
       body: createBody,
       idempotent: true,
       problems: ["not_found"],
@@ -145,13 +143,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getDataset",
       method: "GET",
       path: DATASET,
-      tag: TAG,
       summary: "Get a dataset",
       description: "With its version, which counts the changes of its rows.",
-      auth: "secret",
       params: datasetParams,
       success: { 200: { description: "The dataset.", schema: datasetSchema, headers: ETAG } },
       async handler({ params: { dataset_id }, principal: { org_id } }) {
@@ -159,13 +156,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeDataset",
       method: "PATCH",
       path: DATASET,
-      tag: TAG,
       summary: "Change a dataset",
       description: "Its rows stay as they are: another `input_schema` holds for rows that are written from now on.",
-      auth: "secret",
       params: datasetParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -189,13 +185,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "restoreDataset",
       method: "POST",
       path: `${DATASET}/restore`,
-      tag: TAG,
       summary: "Restore the rows of an earlier version of a dataset",
       description: "They are its next version: nothing is lost, and what was there before can be restored again.",
-      auth: "secret",
       params: datasetParams,
       body: restoreBody,
       idempotent: true,
@@ -208,13 +203,12 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteDataset",
       method: "DELETE",
       path: DATASET,
-      tag: TAG,
       summary: "Delete a dataset with all its versions",
       description: "A dataset whose rows experiments use cannot be deleted: `used_by` lists them, a hundred at most.",
-      auth: "secret",
       params: datasetParams,
       problems: ["in_use"],
       success: { 204: { description: "It is gone." } },

@@ -22,7 +22,7 @@ import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { evaluatorSchema, presentEvaluator } from "./evaluator-presenter.ts";
 
-const TAG = "Evaluators";
+const COMMON = { tag: "Evaluators", auth: "secret" } as const;
 const EVALUATORS = "/v2/evals/evaluators";
 const EVALUATOR = `${EVALUATORS}/{evaluator_id}` as const;
 const params = z.object({ evaluator_id: pathId("evaluator") });
@@ -89,13 +89,12 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "listEvaluators",
       method: "GET",
       path: EVALUATORS,
-      tag: TAG,
       summary: "List evaluators",
       description: "Newest first, with what each is set to.",
-      auth: "secret",
       query: listQuery.extend({ type: z.enum(EVALUATOR_TYPES).optional() }),
       success: { 200: { description: "A page of evaluators.", schema: pageOf(evaluatorSchema, "EvaluatorPage") } },
       async handler({ query, principal }) {
@@ -113,13 +112,12 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "createEvaluator",
       method: "POST",
       path: EVALUATORS,
-      tag: TAG,
       summary: "Create an evaluator",
       description: "Its type decides what `config` holds; `GET /v2/evals/evaluator-templates` has one of each.",
-      auth: "secret",
       body: createBody,
       idempotent: true,
       // The secret of a webhook is in the answer.
@@ -166,13 +164,12 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getEvaluator",
       method: "GET",
       path: EVALUATOR,
-      tag: TAG,
       summary: "Get an evaluator",
       description: "The version counts its changes; experiments pin it.",
-      auth: "secret",
       params,
       success: { 200: { description: "The evaluator.", schema: evaluatorSchema, headers: ETAG } },
       async handler({ params: { evaluator_id }, principal }) {
@@ -181,13 +178,12 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeEvaluator",
       method: "PATCH",
       path: EVALUATOR,
-      tag: TAG,
       summary: "Change an evaluator",
       description: "It has one version more: experiments go on with the one that they have pinned.",
-      auth: "secret",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -209,14 +205,13 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteEvaluator",
       method: "DELETE",
       path: EVALUATOR,
-      tag: TAG,
       summary: "Delete an evaluator",
       description:
         "An evaluator that experiments or monitors use cannot be deleted: `used_by` lists them, a hundred at most.",
-      auth: "secret",
       params,
       problems: ["in_use"],
       success: { 204: { description: "It is gone." } },
@@ -226,13 +221,12 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listEvaluatorTemplates",
       method: "GET",
       path: "/v2/evals/evaluator-templates",
-      tag: TAG,
       summary: "List templates of evaluators: one or more of each type",
       description: "Each can be sent as it is to create an evaluator.",
-      auth: "secret",
       success: {
         200: { description: "All of them.", schema: pageOf(templateSchema, "EvaluatorTemplatePage") },
       },

@@ -13,7 +13,7 @@ import { pathId } from "../http/path-id.ts";
 import { jobSchema, presentJob } from "./experiment-presenter.ts";
 import { EXPERIMENT, experimentParams } from "./experiments.ts";
 
-const TAG = "Experiments";
+const COMMON = { tag: "Experiments", auth: "secret" } as const;
 const JOBS = `${EXPERIMENT}/jobs` as const;
 const JOB = `${JOBS}/{job_id}` as const;
 const params = experimentParams.extend({ job_id: pathId("job") });
@@ -59,13 +59,12 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "createExperimentJob",
       method: "POST",
       path: JOBS,
-      tag: TAG,
       summary: "Run an experiment, or do something else with it",
       description: "One job at a time, exports and cancellations apart.",
-      auth: "secret",
       params: experimentParams,
       body,
       idempotent: true,
@@ -100,13 +99,12 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getExperimentJob",
       method: "GET",
       path: JOB,
-      tag: TAG,
       summary: "Get a job of an experiment",
       description: "A job runs in the background; poll until its state is final.",
-      auth: "secret",
       params,
       success: { 200: { description: "The job.", schema: jobSchema } },
       async handler({ params: path, principal: { org_id } }) {
@@ -114,14 +112,13 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getExperimentJobResult",
       audit: "always",
       method: "GET",
       path: `${JOB}/result`,
-      tag: TAG,
       summary: "Download what an export has written",
       description: "A file in the format that the job was asked for.",
-      auth: "secret",
       params,
       success: {
         200: { description: "The file.", content: { "text/csv": z.string(), "application/jsonl": z.string() } },

@@ -18,7 +18,7 @@ import {
 } from "./experiment-presenter.ts";
 import { EXPERIMENT, experimentParams } from "./experiments.ts";
 
-const TAG = "Experiments";
+const COMMON = { tag: "Experiments", auth: "secret" } as const;
 const OTHER = "0197f0a0-0000-7000-8000-000000000003";
 
 const compareBody = z
@@ -29,13 +29,12 @@ const compareBody = z
 export function createExperimentResultOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
+      ...COMMON,
       id: "getExperimentStatus",
       method: "GET",
       path: `${EXPERIMENT}/status`,
-      tag: TAG,
       summary: "Get how far an experiment is, and what its scores say",
       description: "While it runs what its scores say is that of some seconds ago; the counts of rows are of now.",
-      auth: "secret",
       params: experimentParams,
       success: { 200: { description: "Its status.", schema: experimentStatusSchema } },
       async handler({ params: { experiment_id }, principal: { org_id } }) {
@@ -50,14 +49,13 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listExperimentRows",
       method: "GET",
       path: `${EXPERIMENT}/rows`,
-      tag: TAG,
       summary: "List the rows of an experiment with their runs and scores",
       description:
         "In the order of the dataset, once for each repetition. A page of long rows may end before it has `page_size` of them: `has_more` says so.",
-      auth: "secret",
       params: experimentParams,
       query: listQuery.extend({
         state: z.enum(SHOWN_STATES).optional(),
@@ -83,15 +81,14 @@ export function createExperimentResultOperations({ db, reads }: ApiDeps): Operat
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "compareExperiments",
       audit: "never",
       method: "POST",
       path: `${EXPERIMENT}/compare`,
-      tag: TAG,
       summary: "Compare an experiment with another one",
       description:
         "With any other one, at any time; nothing is stored. The same rows in the same repetition are compared, where both were scored by the same version of an evaluator; differences are those of this one to the other.",
-      auth: "secret",
       // It only reads.
       role: "viewer",
       params: experimentParams,

@@ -17,7 +17,7 @@ import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { experimentSchema, presentExperiment } from "./experiment-presenter.ts";
 
-const TAG = "Experiments";
+const COMMON = { tag: "Experiments", auth: "secret" } as const;
 const EXPERIMENTS = "/v2/evals/experiments";
 export const EXPERIMENT = `${EXPERIMENTS}/{experiment_id}` as const;
 export const experimentParams = z.object({ experiment_id: pathId("experiment") });
@@ -72,13 +72,12 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "listExperiments",
       method: "GET",
       path: EXPERIMENTS,
-      tag: TAG,
       summary: "List experiments",
       description: "Newest first, with their states and verdicts.",
-      auth: "secret",
       query: listQuery.extend({
         project_id: id.optional(),
         dataset_id: id.optional(),
@@ -100,13 +99,12 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "createExperiment",
       method: "POST",
       path: EXPERIMENTS,
-      tag: TAG,
       summary: "Create an experiment",
       description: "A draft, which pins the versions of flow, dataset and evaluators. A job of kind `run` starts it.",
-      auth: "secret",
       body: createBody,
       idempotent: true,
       problems: ["not_found"],
@@ -155,13 +153,12 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getExperiment",
       method: "GET",
       path: EXPERIMENT,
-      tag: TAG,
       summary: "Get an experiment",
       description: "With what it pins: versions of flow, dataset and evaluators. `GET .../status` has its progress.",
-      auth: "secret",
       params: experimentParams,
       success: { 200: { description: "The experiment.", schema: experimentSchema, headers: ETAG } },
       async handler({ params: { experiment_id }, principal: { org_id } }) {
@@ -169,14 +166,13 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeExperiment",
       method: "PATCH",
       path: EXPERIMENT,
-      tag: TAG,
       summary: "Change an experiment",
       description:
         "A draft in everything; its evaluators are pinned anew. Once it is no longer a draft only name, description and gates: other gates give another verdict.",
-      auth: "secret",
       params: experimentParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -197,14 +193,13 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteExperiment",
       method: "DELETE",
       path: EXPERIMENT,
-      tag: TAG,
       summary: "Delete an experiment",
       description:
         "Also deletes its rows and the scores made for them; its runs stay. An experiment under way is cancelled first; the baseline of another one cannot be deleted.",
-      auth: "secret",
       params: experimentParams,
       problems: ["conflict", "in_use"],
       success: { 204: { description: "It is gone." } },

@@ -22,7 +22,7 @@ import { jsonField, readMultipart } from "../http/read-multipart.ts";
 import { importSchema, presentImport } from "./dataset-presenter.ts";
 import { DATASET, datasetParams } from "./datasets.ts";
 
-const TAG = "Evaluation datasets";
+const COMMON = { tag: "Evaluation datasets", auth: "secret" } as const;
 const IMPORTS = `${DATASET}/imports` as const;
 const params = datasetParams.extend({ import_id: pathId("import") });
 
@@ -107,14 +107,13 @@ export function createImportOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "createDatasetImport",
       method: "POST",
       path: IMPORTS,
-      tag: TAG,
       summary: "Import rows into a dataset",
       description: `From a file (as \`text\`, behind an address, or as multipart \`file\` with fields) or from runs of a flow, ${MAX_IMPORT_ROWS} rows at most. It is read in the background and
 applied all at once: the dataset has one version more, or it is as it was. Runs of experiments and sub-flows are never imported; the row of a run has the run's id as its external id.`,
-      auth: "secret",
       params: datasetParams,
       body: importBody.optional(),
       multipart: importForm,
@@ -169,13 +168,12 @@ applied all at once: the dataset has one version more, or it is as it was. Runs 
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getDatasetImport",
       method: "GET",
       path: `${IMPORTS}/{import_id}`,
-      tag: TAG,
       summary: "Get an import, with its counts and errors so far",
       description: "An import runs in the background; poll until its status is final.",
-      auth: "secret",
       params,
       success: { 200: { description: "The import.", schema: importSchema } },
       async handler({ params: { dataset_id, import_id }, principal: { org_id } }) {

@@ -9,7 +9,7 @@ import type { Operation } from "../http/operation.ts";
 import { alertSchema, presentAlert } from "./monitor-presenter.ts";
 import { MONITOR, monitorParams } from "./monitors.ts";
 
-const TAG = "Monitors";
+const COMMON = { tag: "Monitors", auth: "secret" } as const;
 const changeBody = z.strictObject(alertSettingsSchema.shape).partial().meta({ id: "MonitorAlertChange" });
 
 /** `/v2/evals/monitors/{monitor_id}/alert`: when to report that the scores of production have changed. */
@@ -17,13 +17,12 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
   const toResponse = (row: MonitorDetail) => tagged(presentAlert(row), revisionTag(row.revision));
   return [
     defineOperation({
+      ...COMMON,
       id: "getMonitorAlert",
       method: "GET",
       path: `${MONITOR}/alert`,
-      tag: TAG,
       summary: "Get the alert of a monitor, and where it stands",
       description: "Its conditions, the values observed last, and since when it is in its state.",
-      auth: "secret",
       params: monitorParams,
       success: { 200: { description: "The alert.", schema: alertSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, principal: { org_id } }) {
@@ -31,14 +30,13 @@ export function createMonitorAlertOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeMonitorAlert",
       method: "PATCH",
       path: `${MONITOR}/alert`,
-      tag: TAG,
       summary: "Change the alert of a monitor",
       description:
         "Its beginning and its end are reported by the events `evals.monitor.alert.triggered` and `evals.monitor.alert.resolved`. Conditions are replaced as a whole, and then evaluated anew.",
-      auth: "secret",
       params: monitorParams,
       headers: ifMatchHeaders,
       body: changeBody,

@@ -13,7 +13,7 @@ import type { Operation } from "../http/operation.ts";
 import { presentSampledRun, sampledRunSchema } from "./monitor-presenter.ts";
 import { MONITOR, monitorParams } from "./monitors.ts";
 
-const TAG = "Monitors";
+const COMMON = { tag: "Monitors", auth: "secret" } as const;
 const DAY_MS = 86_400_000;
 const evaluator_id = z.uuid().toLowerCase().optional();
 
@@ -61,14 +61,13 @@ const scoreStatsSchema = z
 export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation[] {
   return [
     defineOperation({
+      ...COMMON,
       id: "getMonitorScoreStats",
       method: "GET",
       path: `${MONITOR}/score-stats`,
-      tag: TAG,
       summary: "Get the statistics of a monitor's scores over time",
       description:
         "By the time at which runs ended, in whole hours, days or weeks (UTC, from Monday). Without evaluator_id over all evaluators of the monitor.",
-      auth: "secret",
       params: monitorParams,
       query: z.object({
         from: timeText.optional().describe("Default: a day before `to`."),
@@ -98,13 +97,12 @@ export function createMonitorResultOperations({ db, reads }: ApiDeps): Operation
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listMonitorSampledRuns",
       method: "GET",
       path: `${MONITOR}/sampled-runs`,
-      tag: TAG,
       summary: "List the runs that a monitor has sampled",
       description: "They are listed as long as the runs and the samples are kept.",
-      auth: "secret",
       params: monitorParams,
       query: listQuery.extend({
         verdict: z

@@ -19,7 +19,7 @@ import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
 import { monitorSchema, presentMonitor, presentMonitorSettings } from "./monitor-presenter.ts";
 
-const TAG = "Monitors";
+const COMMON = { tag: "Monitors", auth: "secret" } as const;
 const MONITORS = "/v2/evals/monitors";
 export const MONITOR = `${MONITORS}/{monitor_id}` as const;
 export const monitorParams = z.object({ monitor_id: pathId("monitor") });
@@ -82,13 +82,12 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "getMonitorLimits",
       method: "GET",
       path: "/v2/evals/monitor-limits",
-      tag: TAG,
       summary: "Get what is allowed of monitors, and how many there are",
       description: "The limits are the installation's, the counts the organisation's.",
-      auth: "secret",
       success: { 200: { description: "The limits.", schema: limitsSchema } },
       async handler({ principal: { org_id } }) {
         const used = await db.org(org_id, (connection) => countMonitors(connection, NO_ID));
@@ -96,13 +95,12 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listMonitors",
       method: "GET",
       path: MONITORS,
-      tag: TAG,
       summary: "List monitors",
       description: "Newest first, with what each has sampled and scored so far.",
-      auth: "secret",
       query: listQuery.extend({ project_id: id.optional(), enabled: z.boolean().optional() }),
       success: { 200: { description: "A page of monitors.", schema: pageOf(monitorSchema, "MonitorPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -119,14 +117,13 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "createMonitor",
       method: "POST",
       path: MONITORS,
-      tag: TAG,
       summary: "Create a monitor",
       description:
         "From now on runs of the flow that end are sampled and scored by the present versions of the evaluators. A 409 says that there are as many monitors as there may be.",
-      auth: "secret",
       body: createBody,
       idempotent: true,
       problems: ["not_found", "conflict"],
@@ -156,13 +153,12 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getMonitor",
       method: "GET",
       path: MONITOR,
-      tag: TAG,
       summary: "Get a monitor",
       description: "With what it has sampled and scored so far.",
-      auth: "secret",
       params: monitorParams,
       success: { 200: { description: "The monitor.", schema: monitorSchema, headers: ETAG } },
       async handler({ params: { monitor_id }, principal: { org_id } }) {
@@ -170,14 +166,13 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeMonitor",
       method: "PATCH",
       path: MONITOR,
-      tag: TAG,
       summary: "Change a monitor",
       description:
         "Evaluators that are named are pinned in their present versions. One that is disabled samples and scores nothing. An evaluator that its alert looks at cannot be left out (409).",
-      auth: "secret",
       params: monitorParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -197,14 +192,13 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteMonitor",
       method: "DELETE",
       path: MONITOR,
-      tag: TAG,
       summary: "Delete a monitor",
       description:
         "Also deletes its samples, its statistics and the scores that were made for nothing else. The runs stay.",
-      auth: "secret",
       params: monitorParams,
       success: { 204: { description: "It is gone." } },
       async handler({ params: { monitor_id }, principal: { org_id }, audit }) {

@@ -20,7 +20,7 @@ import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
 import { CORRECTED, presentScore, scoreSchema } from "./score-presenter.ts";
 
-const TAG = "Run scores";
+const COMMON = { tag: "Run scores", auth: "secret" } as const;
 const RUN_SCORES = "/v2/evals/runs/{run_id}/scores";
 const SCORES = "/v2/evals/scores";
 const SCORE = `${SCORES}/{score_id}` as const;
@@ -96,13 +96,12 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
   const toResponse = (row: ScoreRow) => tagged(presentScore(row), revisionTag(row.revision));
   return [
     defineOperation({
+      ...COMMON,
       id: "createRunScore",
       method: "POST",
       path: RUN_SCORES,
-      tag: TAG,
       summary: "Score a run, or a node of it",
       description: "Its `source` is `human` where a signed-in user gives it, `api` where an API key does.",
-      auth: "secret",
       params,
       body: createBody,
       idempotent: true,
@@ -145,13 +144,12 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listRunScores",
       method: "GET",
       path: RUN_SCORES,
-      tag: TAG,
       summary: "List the scores of a run",
       description: "Newest first: of evaluators, of people and of the API.",
-      auth: "secret",
       params,
       query: listQuery.extend({
         source: z.enum(SCORE_SOURCES).optional(),
@@ -174,13 +172,12 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listScores",
       method: "GET",
       path: SCORES,
-      tag: TAG,
       summary: "List scores across runs",
       description: "The newest first: of a project, an evaluator, an experiment, a monitor, or all there are.",
-      auth: "secret",
       query: searchQuery,
       success: {
         200: {
@@ -203,13 +200,12 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getScore",
       method: "GET",
       path: SCORE,
-      tag: TAG,
       summary: "Get a score",
       description: "With who or what gave it.",
-      auth: "secret",
       params: scoreParams,
       success: { 200: { description: "The score.", schema: scoreSchema, headers: ETAG } },
       async handler({ params: { score_id }, principal: { org_id } }) {
@@ -217,14 +213,13 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeScore",
       method: "PATCH",
       path: SCORE,
-      tag: TAG,
       summary: "Correct a score",
       description:
         "Works for every score, also for those of evaluators: `corrected` keeps the first value, and the score stays corrected when the run is scored again. Statistics, comparisons and the verdict of its experiment follow.",
-      auth: "secret",
       params: scoreParams,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -250,13 +245,12 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteScore",
       method: "DELETE",
       path: SCORE,
-      tag: TAG,
       summary: "Delete a score",
       description: "That a program or a person has given. One of an evaluator can be corrected.",
-      auth: "secret",
       params: scoreParams,
       problems: ["conflict"],
       success: { 204: { description: "It is gone." } },

@@ -106,7 +106,7 @@ const changeBody = z
   })
   .meta({ id: "KnowledgeBaseChange" });
 
-const TAG = "Knowledge bases";
+const COMMON = { tag: "Knowledge bases", auth: "secret" } as const;
 const LINKS = Object.fromEntries(
   [
     ["get", "getKnowledgeBase"],
@@ -140,14 +140,13 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "createKnowledgeBase",
       method: "POST",
       path: "/v2/knowledge-bases",
-      tag: TAG,
       summary: "Create a knowledge base",
       description:
         "Without an embedding model it uses the local one if that is installed; else it is searched by keywords only.",
-      auth: "secret",
       body: createBody,
       idempotent: true,
       examples: {
@@ -199,13 +198,12 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listKnowledgeBases",
       method: "GET",
       path: "/v2/knowledge-bases",
-      tag: TAG,
       summary: "List knowledge bases",
       description: "Newest first, with their counts of resources.",
-      auth: "secret",
       query: listQuery,
       success: {
         200: { description: "A page of knowledge bases.", schema: pageOf(knowledgeBaseSchema, "KnowledgeBasePage") },
@@ -222,13 +220,12 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getKnowledgeBase",
       method: "GET",
       path: "/v2/knowledge-bases/{knowledge_base_id}",
-      tag: TAG,
       summary: "Get a knowledge base",
       description: "With its settings, counts, and where its last sync stands.",
-      auth: "secret",
       params,
       success: { 200: { description: "The knowledge base.", schema: shownKnowledgeBaseSchema, headers: ETAG } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
@@ -236,15 +233,14 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeKnowledgeBase",
       method: "PATCH",
       path: "/v2/knowledge-bases/{knowledge_base_id}",
-      tag: TAG,
       summary: "Change a knowledge base",
       description:
         "Another embedding model or chunker sets `reindex_required`: until its resources are indexed anew, they are found as they were. " +
         "One without resources takes the new settings at once.",
-      auth: "secret",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -273,14 +269,13 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteKnowledgeBase",
       method: "DELETE",
       path: "/v2/knowledge-bases/{knowledge_base_id}",
-      tag: TAG,
       summary: "Delete a knowledge base with all its resources",
       description:
         "A knowledge base that published flows search cannot be deleted: `used_by` lists their projects, a hundred at most.",
-      auth: "secret",
       params,
       problems: ["in_use"],
       success: { 204: { description: "It is gone: no query finds anything of it any more." } },
@@ -291,13 +286,12 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getMetadataSchemas",
       method: "GET",
       path: "/v2/knowledge-bases/{knowledge_base_id}/metadata-schemas",
-      tag: TAG,
       summary: "Get the fields that a filter may name",
       description: "Declared fields, fields that documents bring, and the fields of every resource.",
-      auth: "secret",
       params,
       success: { 200: { description: "The fields, by where they come from.", schema: metadataSchemasSchema } },
       async handler({ params: { knowledge_base_id }, principal: { org_id } }) {
@@ -306,16 +300,15 @@ export function createKnowledgeBaseOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "queryKnowledgeBase",
       audit: "never",
       method: "POST",
       path: "/v2/knowledge-bases/{knowledge_base_id}/query",
-      tag: TAG,
       summary: "Search a knowledge base",
       description:
         "By meaning (`semantic`), by words (`keyword`, BM25) or by both (`hybrid`, with a score from 0 to 1). Without an embedding model " +
         "`semantic` is refused, and `hybrid` is keyword search, which `strategy_used` says.",
-      auth: "secret",
       role: "viewer",
       params,
       body: knowledgeQuerySchema.meta({ id: "KnowledgeQuery" }),

@@ -28,7 +28,7 @@ import { downloadOperation, ONE_RESOURCE as ONE, resourceParams as params } from
 import { presentResource, resourceSchema } from "./resource-presenter.ts";
 import { readCurrent } from "./read-current.ts";
 
-const TAG = "Knowledge bases";
+const COMMON = { tag: "Knowledge bases", auth: "secret" } as const;
 const PATH = "/v2/knowledge-bases/{knowledge_base_id}/resources";
 
 const baseParams = z.object({ knowledge_base_id: pathId("knowledge base") });
@@ -142,13 +142,12 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
 
   return [
     defineOperation({
+      ...COMMON,
       id: "listKnowledgeBaseResources",
       method: "GET",
       path: PATH,
-      tag: TAG,
       summary: "List a knowledge base's resources",
       description: "Newest first, in every status, unreadable ones included.",
-      auth: "secret",
       params: baseParams,
       query: listQuery.extend({
         status: z
@@ -191,13 +190,12 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "createKnowledgeBaseResources",
       method: "POST",
       path: PATH,
-      tag: TAG,
       summary: "Add resources to a knowledge base",
       description: DESCRIPTION,
-      auth: "secret",
       params: baseParams,
       body: resourcesBody.optional(),
       multipart: resourceForm,
@@ -240,13 +238,12 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getKnowledgeBaseResource",
       method: "GET",
       path: ONE,
-      tag: TAG,
       summary: "Get a resource of a knowledge base",
       description: "With its status, and with `expand=text` the text that was extracted.",
-      auth: "secret",
       params,
       query: z.object({ expand: z.enum(["text"]).optional().describe("Also its extracted text.") }),
       success: { 200: { description: "The resource.", schema: resourceSchema, headers: ETAG } },
@@ -265,14 +262,13 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeKnowledgeBaseResource",
       method: "PATCH",
       path: ONE,
-      tag: TAG,
       summary: "Change what is said of a resource",
       description:
         "Its name and its `user_metadata`, by which queries find it from the answer on. Nothing is read or indexed again.",
-      auth: "secret",
       params,
       headers: ifMatchHeaders,
       body: resourceChange,
@@ -293,13 +289,12 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteKnowledgeBaseResource",
       method: "DELETE",
       path: ONE,
-      tag: TAG,
       summary: "Delete a resource of a knowledge base",
       description: "No query that starts after the answer finds anything of it.",
-      auth: "secret",
       params,
       success: { 204: { description: "It is gone." } },
       async handler({ params: path, principal: { org_id }, audit }) {

@@ -13,7 +13,7 @@ import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { presentSync, presentSyncItem, syncItemSchema, syncSchema } from "./sync-presenter.ts";
 
-const TAG = "Knowledge bases";
+const COMMON = { tag: "Knowledge bases", auth: "secret" } as const;
 const BASE = "/v2/knowledge-bases/{knowledge_base_id}";
 const ONE = `${BASE}/syncs/{sync_id}` as const;
 
@@ -64,14 +64,13 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "syncKnowledgeBase",
       method: "POST",
       path: `${BASE}/sync`,
-      tag: TAG,
       summary: "Sync a knowledge base with its sources",
       description:
         "Reads its website sources and the addresses among its resources again, and indexes what changed, in the background. One sync of a knowledge base runs at a time.",
-      auth: "secret",
       params: baseParams,
       body: syncBody.prefault({}),
       idempotent: true,
@@ -85,13 +84,12 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listKnowledgeBaseSyncs",
       method: "GET",
       path: `${BASE}/syncs`,
-      tag: TAG,
       summary: "List a knowledge base's syncs",
       description: "Newest first, with what each has added, updated and deleted.",
-      auth: "secret",
       params: baseParams,
       query: listQuery.extend({ state: z.enum(SYNC_STATES).optional() }),
       success: { 200: { description: "A page of syncs.", schema: pageOf(syncSchema, "KnowledgeBaseSyncPage") } },
@@ -110,13 +108,12 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getKnowledgeBaseSync",
       method: "GET",
       path: ONE,
-      tag: TAG,
       summary: "Get a sync of a knowledge base",
       description: "A sync runs in the background; poll until its status is final.",
-      auth: "secret",
       params,
       success: { 200: { description: "The sync.", schema: syncSchema } },
       async handler({ params: path, principal: { org_id } }) {
@@ -126,13 +123,12 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listKnowledgeBaseSyncItems",
       method: "GET",
       path: `${ONE}/items`,
-      tag: TAG,
       summary: "List what a sync does",
       description: "One item for each document. Items of a knowledge base's last five syncs are kept.",
-      auth: "secret",
       params,
       query: listQuery.extend({ outcome: z.enum(SYNC_OUTCOMES).optional() }),
       success: {
@@ -153,13 +149,12 @@ export function createSyncOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "cancelKnowledgeBaseSync",
       method: "POST",
       path: `${ONE}/cancel`,
-      tag: TAG,
       summary: "Cancel a sync of a knowledge base",
       description: "It ends within seconds. What it has indexed stays, and what is being indexed will be.",
-      auth: "secret",
       params,
       idempotent: true,
       problems: ["sync_already_finished"],

@@ -16,7 +16,7 @@ import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
 
-const TAG = "Models";
+const COMMON = { tag: "Models", auth: "secret" } as const;
 const PATH = "/v2/projects/{project_id}/conversations";
 /** Conversations removed with one statement. */
 const BATCH = 500;
@@ -86,13 +86,12 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
 
   return [
     defineOperation({
+      ...COMMON,
       id: "listConversations",
       method: "GET",
       path: PATH,
-      tag: TAG,
       summary: "List the conversations that a flow's models remember",
       description: "The last one used first, without their turns.",
-      auth: "secret",
       params,
       query: listQuery,
       success: {
@@ -112,13 +111,12 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteConversations",
       method: "DELETE",
       path: PATH,
-      tag: TAG,
       summary: "Have a flow's models forget all conversations",
       description: "Runs that ask their model later remember nothing of them.",
-      auth: "secret",
       params,
       success: { 204: { description: "They are gone." } },
       async handler({ params: path, principal: { org_id }, audit }) {
@@ -127,13 +125,12 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getConversation",
       method: "GET",
       path: `${PATH}/{user_id}`,
-      tag: TAG,
       summary: "List the turns of a conversation",
       description: "Oldest first, as models see them.",
-      auth: "secret",
       params: userParams,
       query: listQuery,
       success: { 200: { description: "A page of turns.", schema: pageOf(turnSchema, "ConversationTurnPage") } },
@@ -153,13 +150,12 @@ export function createConversationOperations({ db, reads }: ApiDeps): Operation[
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteConversation",
       method: "DELETE",
       path: `${PATH}/{user_id}`,
-      tag: TAG,
       summary: "Have a flow's models forget a conversation",
       description: "The next run of that user begins a new conversation.",
-      auth: "secret",
       params: userParams,
       success: { 204: { description: "It is gone." } },
       async handler({ params: path, principal: { org_id }, audit }) {

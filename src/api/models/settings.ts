@@ -29,6 +29,8 @@ const changeBody = z
   })
   .meta({ id: "SettingsChange" });
 
+const COMMON = { tag: "Models", auth: "secret" } as const;
+
 /** `/v2/settings`: what the organisation's model nodes use where they name nothing themselves. */
 export function createSettingsOperations({ db }: ApiDeps): Operation[] {
   const toResponse = ({ default_connection_id, default_model }: OrganisationSettings) => {
@@ -37,26 +39,24 @@ export function createSettingsOperations({ db }: ApiDeps): Operation[] {
   };
   return [
     defineOperation({
+      ...COMMON,
       id: "getSettings",
       method: "GET",
       path: "/v2/settings",
-      tag: "Models",
       summary: "Get the organisation's settings",
       description: "The connection and the model that nodes without one of their own use.",
-      auth: "secret",
       success: { 200: { description: "The settings.", schema: settingsSchema, headers: ETAG } },
       async handler({ principal: { org_id } }) {
         return toResponse(await db.org(org_id, getSettings));
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeSettings",
       method: "PATCH",
       path: "/v2/settings",
-      tag: "Models",
       summary: "Change the organisation's default connection and model",
       description: "null unsets. Runs use what is set when their node asks its model.",
-      auth: "secret",
       role: "admin",
       headers: ifMatchHeaders,
       body: changeBody,

@@ -16,6 +16,8 @@ import { requireVersion } from "./flow-versions.ts";
 const params = z.object({ project_id: pathId("project") });
 const version = z.int().min(-1).max(2_147_483_647).default(-1).describe("-1 is the published version.");
 
+const COMMON = { tag: "Project IO schemas", auth: "secret" } as const;
+
 /** `/v2/projects/{project_id}/io-schema` and `/snippets`: how a flow is called. */
 export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
   const limits = flowLimits(config);
@@ -32,14 +34,13 @@ export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "getIoSchema",
       method: "GET",
       path: "/v2/projects/{project_id}/io-schema",
-      tag: "Project IO schemas",
       summary: "Describe what a flow takes and gives",
       description:
         "The inputs and outputs of a version as JSON Schema, as an OpenAPI document of the run operation, or as a tool of the Model Context Protocol.",
-      auth: "secret",
       params,
       query: z.object({
         version,
@@ -62,13 +63,12 @@ export function createFlowIoOperations({ db, config }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getSnippets",
       method: "GET",
       path: "/v2/projects/{project_id}/snippets",
-      tag: "Project IO schemas",
       summary: "Get code that calls a flow",
       description: "Ready to paste, with the inputs of the flow's first example. The key comes from MILLRACE_API_KEY.",
-      auth: "secret",
       params,
       query: z.object({ version }),
       problems: ["flow_version_not_found"],

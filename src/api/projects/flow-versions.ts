@@ -40,19 +40,20 @@ const LINKS = {
   },
 };
 
+const COMMON = { tag: "Flow versions", auth: "secret" } as const;
+
 /** `/v2/projects/{project_id}/versions`. */
 export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps, { flows }: ApiServices): Operation[] {
   const limits = flowLimits(config);
   return [
     defineOperation({
+      ...COMMON,
       id: "createFlowVersion",
       method: "POST",
       path: "/v2/projects/{project_id}/versions",
-      tag: "Flow versions",
       summary: "Deploy a flow as a new version",
       description:
         "Versions are immutable and count from 1. A flow with the content of an earlier version is that version.",
-      auth: "secret",
       params: projectParams,
       body: createBody,
       wideBody: true,
@@ -97,13 +98,12 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listFlowVersions",
       method: "GET",
       path: "/v2/projects/{project_id}/versions",
-      tag: "Flow versions",
       summary: "List a project's versions",
       description: "Newest first, without their flows.",
-      auth: "secret",
       params: projectParams,
       query: listQuery,
       success: {
@@ -129,14 +129,13 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getFlowVersion",
       method: "GET",
       path: "/v2/projects/{project_id}/versions/{version}",
-      tag: "Flow versions",
       summary: "Get a version with its flow",
       description:
         "The flow as it was deployed; -1 is the published version. Credentials written into it are masked for viewers.",
-      auth: "secret",
       params: versionParams,
       problems: ["flow_version_not_found"],
       success: { 200: { description: "The version.", schema: flowVersionWithFlowSchema } },
@@ -146,14 +145,13 @@ export function createFlowVersionOperations({ db, config, evaluation }: ApiDeps,
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "publishFlowVersion",
       method: "POST",
       path: "/v2/projects/{project_id}/versions/{version}/publish",
-      tag: "Flow versions",
       summary: "Make a version the published one",
       description:
         "Forward or back. Runs under way keep the version they began with; new ones take this one within a second.",
-      auth: "secret",
       params: versionParams,
       idempotent: true,
       problems: ["flow_version_not_found", "conflict"],

@@ -15,6 +15,8 @@ import { flowValidationSchema } from "./flow-io-presenter.ts";
 import { flowSchema } from "./flow-version-presenter.ts";
 import { EXAMPLE_FLOW } from "./example-flow.ts";
 
+const COMMON = { tag: "Flows", auth: "secret" } as const;
+
 /** `/v2/flows`: checking a flow before it is deployed. Nothing is executed or stored. */
 export function createFlowOperations({ config, db, evaluation }: ApiDeps): Operation[] {
   const limits = flowLimits(config);
@@ -22,14 +24,13 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
   const prices = readPrices(config.MILLRACE_MODEL_PRICES_FILE);
   return [
     defineOperation({
+      ...COMMON,
       id: "validateFlow",
       audit: "never",
       method: "POST",
       path: "/v2/flows/validate",
-      tag: "Flows",
       summary: "Check a flow",
       description: "Tells every problem at once. Nothing is executed or stored.",
-      auth: "secret",
       role: "viewer",
       wideBody: true,
       body: z
@@ -68,13 +69,12 @@ export function createFlowOperations({ config, db, evaluation }: ApiDeps): Opera
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getFlowSchema",
       method: "GET",
       path: "/v2/flows/schema",
-      tag: "Flows",
       summary: "Get the JSON Schema of the flow format",
       description: "JSON Schema 2020-12, for editors. It cannot say all that validation checks.",
-      auth: "secret",
       success: {
         200: {
           description: "A JSON Schema (2020-12).",

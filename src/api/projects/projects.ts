@@ -43,6 +43,8 @@ const LINKS = {
   versions: { operationId: "createFlowVersion", parameters: { project_id: "$response.body#/project_id" } },
 };
 
+const COMMON = { tag: "Projects", auth: "secret" } as const;
+
 /** `/v2/projects`. */
 export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): Operation[] {
   const { db, reads, config, runs: starter, feed, observer, logger, evaluation } = deps;
@@ -51,14 +53,13 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
   const toResponse = (project: Project) => tagged(presentProject(project), revisionTag(project.revision));
   return [
     defineOperation({
+      ...COMMON,
       id: "createProject",
       method: "POST",
       path: "/v2/projects",
-      tag: "Projects",
       summary: "Create a project, with its flow if there is one already",
       description:
         "A project holds a flow and its versions. With `flow` the first version is made at once, and published unless `publish` is false.",
-      auth: "secret",
       body: createBody,
       wideBody: true,
       idempotent: true,
@@ -104,13 +105,12 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listProjects",
       method: "GET",
       path: "/v2/projects",
-      tag: "Projects",
       summary: "List projects",
       description: "Newest first, without their flows. Whoever has roles in single projects only sees these.",
-      auth: "secret",
       query: listQuery,
       success: { 200: { description: "A page of projects.", schema: pageOf(projectSchema, "ProjectPage") } },
       async handler({ query, principal }) {
@@ -126,13 +126,12 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getProject",
       method: "GET",
       path: "/v2/projects/{project_id}",
-      tag: "Projects",
       summary: "Get a project",
       description: "With the number of its published version and of its latest one.",
-      auth: "secret",
       params,
       success: { 200: { description: "The project.", schema: projectSchema, headers: ETAG } },
       async handler({ params: { project_id }, principal }) {
@@ -142,13 +141,12 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeProject",
       method: "PATCH",
       path: "/v2/projects/{project_id}",
-      tag: "Projects",
       summary: "Change a project's name or description",
       description: "Members left out stay as they are. To change the flow itself, add a version.",
-      auth: "secret",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -175,14 +173,13 @@ export function createProjectOperations(deps: ApiDeps, { flows }: ApiServices): 
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteProject",
       method: "DELETE",
       path: "/v2/projects/{project_id}",
-      tag: "Projects",
       summary: "Delete a project with all its versions, triggers and monitors",
       description:
         "A project whose flow is called by another's published flow is in use and stays: `used_by` lists the callers, a hundred at most. One with runs that have not ended stays as well, unless they are to be cancelled.",
-      auth: "secret",
       params,
       query: z.object({
         cancel_runs: z.boolean().default(false).describe("Whether runs that have not ended are cancelled."),

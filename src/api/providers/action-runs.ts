@@ -23,7 +23,7 @@ const runBody = z
   })
   .meta({ id: "ActionRunCreate" });
 
-const TAG = "Providers and actions";
+const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
 
 /** `POST .../actions/{action_id}/run` and its outcome. */
 export function createActionRunOperations(deps: ApiDeps): Operation[] {
@@ -40,16 +40,15 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
 
   return [
     defineOperation({
+      ...COMMON,
       id: "runAction",
       method: "POST",
       path: "/v2/providers/{provider_id}/actions/{action_id}/run",
-      tag: TAG,
       summary: "Run an action",
       description:
         "It is accepted durably, waits for its end and answers 200 also where the action failed: `successful` and `error` tell. " +
         `Beyond ${config.MILLRACE_SYNC_WAIT_MS / 1000} s (\`Prefer: wait=<seconds>\` shortens that, \`respond-async\` waits for nothing) it ` +
         "answers 202, and the run goes on. Only actions that are `read_only` or `idempotent` are tried again after a failure.",
-      auth: "secret",
       params: z.object({ provider_id: id, action_id: id }),
       headers: z.object({
         prefer: z.string().max(500).optional().describe("`respond-async`, `wait=<seconds>`, or both (RFC 7240)."),
@@ -105,13 +104,12 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getActionRun",
       method: "GET",
       path: "/v2/action-runs/{action_run_id}",
-      tag: TAG,
       summary: "Get a run of an action",
       description: "For a run that was answered 202; ask again until its state is a final one.",
-      auth: "secret",
       params: z.object({ action_run_id: pathId("action run") }),
       query: z.object({
         wait_seconds: z.int().min(0).max(110).default(0).describe("Waits so long for it to end."),

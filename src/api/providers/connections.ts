@@ -46,8 +46,8 @@ const changeBody = z
   })
   .meta({ id: "ConnectionChange" });
 
-const TAG = "Connections";
-const ADMINS = { tag: TAG, auth: "secret", role: "admin" } as const;
+const COMMON = { tag: "Connections", auth: "secret" } as const;
+const ADMINS = { ...COMMON, role: "admin" } as const;
 const LINKS = Object.fromEntries(
   [
     ["get", "getConnection"],
@@ -135,13 +135,12 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listConnections",
       method: "GET",
       path: "/v2/connections",
-      tag: TAG,
       summary: "List connections",
       description: "Without their credentials.",
-      auth: "secret",
       query: listQuery.extend({
         provider_id: providerId.optional().describe("Only connections of this provider."),
         status: z.enum(CONNECTION_STATUSES).optional(),
@@ -163,13 +162,12 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getConnection",
       method: "GET",
       path: "/v2/connections/{connection_id}",
-      tag: TAG,
       summary: "Get a connection",
       description: "Never with its credential.",
-      auth: "secret",
       params,
       success: { 200: { description: "The connection.", schema: connectionSchema, headers: ETAG } },
       async handler({ params: { connection_id }, principal: { org_id } }) {
@@ -227,15 +225,14 @@ export function createConnectionOperations({ db, reads, secrets, providerJobs, l
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "checkConnection",
       method: "POST",
       path: "/v2/connections/{connection_id}/check",
-      tag: TAG,
       summary: "Try a connection's credential",
       description:
         "Asks the service whether it takes the credential. Where the service cannot be reached, or the provider has no way to ask, the status stays. " +
         `A check that takes longer than ${CHECK_WAIT_MS / 1000} s continues in the background: the answer then has the connection's earlier status.`,
-      auth: "secret",
       params,
       idempotent: true,
       problems: ["conflict"],

@@ -109,17 +109,17 @@ const importedSchema = providerSchema
   })
   .meta({ id: "ImportedProvider" });
 
-const TAG = "Providers and actions";
+const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
 
 /** Providers that organisations make themselves. */
 export function createProviderImportOperations(deps: ApiDeps): Operation[] {
   const { db } = deps;
   return [
     defineOperation({
+      ...COMMON,
       id: "importProvider",
       method: "POST",
       path: "/v2/providers",
-      tag: TAG,
       summary: "Make a provider of an OpenAPI document or an MCP server",
       description:
         "Each operation of a document, each tool of a server becomes an action. References within a document are followed, circles too; " +
@@ -128,7 +128,6 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
         "uses is a 409 `in_use` unless `force` is sent. Changed and new tools of an MCP server that was imported before are a 409 " +
         "`tools_changed` until an admin sends `accept_changes`. Connections keep the addresses that they were created with. `connection`, " +
         "`accept_changes` and `trust_annotations` need an admin.",
-      auth: "secret",
       body: importBody,
       wideBody: true,
       idempotent: true,
@@ -211,13 +210,12 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteProvider",
       method: "DELETE",
       path: "/v2/providers/{provider_id}",
-      tag: TAG,
       summary: "Delete an imported provider",
       description: "A provider that published flows or connections use cannot be deleted; nor can a built-in one.",
-      auth: "secret",
       params: z.object({ provider_id: z.string().min(1).max(200) }),
       problems: ["in_use", "conflict"],
       success: { 204: { description: "It is gone." } },

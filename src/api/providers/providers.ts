@@ -33,8 +33,7 @@ const triggerParams = params.extend({ trigger_id: id });
 // Sorted by id: providers come with the service or an import, all at once.
 const byId = listQuery.extend({ order: z.enum(["asc", "desc"]).default("asc").describe("By id.") });
 
-const TAG = "Providers and actions";
-const LISTS = { tag: TAG, auth: "secret" } as const;
+const COMMON = { tag: "Providers and actions", auth: "secret" } as const;
 
 /** `/v2/providers`: the services that actions, triggers and connections belong to. */
 export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
@@ -43,7 +42,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
 
   return [
     defineOperation({
-      ...LISTS,
+      ...COMMON,
       id: "listProviders",
       method: "GET",
       path: "/v2/providers",
@@ -59,13 +58,12 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getProvider",
       method: "GET",
       path: "/v2/providers/{provider_id}",
-      tag: TAG,
       summary: "Get a provider",
       description: "With the credentials it takes.",
-      auth: "secret",
       params,
       success: { 200: { description: "The provider.", schema: providerSchema } },
       async handler({ params: { provider_id }, principal: { org_id } }) {
@@ -73,7 +71,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
-      ...LISTS,
+      ...COMMON,
       id: "listActions",
       method: "GET",
       path: "/v2/providers/{provider_id}/actions",
@@ -107,13 +105,12 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getAction",
       method: "GET",
       path: "/v2/providers/{provider_id}/actions/{action_id}",
-      tag: TAG,
       summary: "Get an action",
       description: "With the JSON Schemas of its inputs and outputs.",
-      auth: "secret",
       params: actionParams,
       success: {
         200: {
@@ -135,7 +132,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
-      ...LISTS,
+      ...COMMON,
       id: "listProviderTriggers",
       method: "GET",
       path: "/v2/providers/{provider_id}/triggers",
@@ -154,13 +151,12 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getProviderTrigger",
       method: "GET",
       path: "/v2/providers/{provider_id}/triggers/{trigger_id}",
-      tag: TAG,
       summary: "Get a trigger",
       description: "With the JSON Schemas of its configuration and payload, and a sample.",
-      auth: "secret",
       params: triggerParams,
       success: { 200: { description: "The trigger.", schema: triggerSchema } },
       async handler({ params: { provider_id, trigger_id }, principal: { org_id } }) {

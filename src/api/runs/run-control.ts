@@ -17,7 +17,7 @@ import { requireRun } from "../../services/runs/require-run.ts";
 import { viewRun } from "./run-views.ts";
 import { RUN_LINKS, runParams } from "./runs.ts";
 
-const TAG = "Runs";
+const COMMON = { tag: "Runs", auth: "secret" } as const;
 
 const cancelBody = z
   .strictObject({
@@ -75,14 +75,13 @@ export function createRunControlOperations(deps: ApiDeps, services: ApiServices)
   const resuming = { ...deps, ...services, maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES };
   return [
     defineOperation({
+      ...COMMON,
       id: "cancelRun",
       method: "POST",
       path: "/v2/runs/{run_id}/cancel",
-      tag: TAG,
       summary: "Cancel a run",
       description:
         "A graceful cancel is asked for and takes effect within seconds: running nodes get the cancellation, child runs are cancelled, no later node starts. A run that has not started (`run_at`) is cancelled at once.",
-      auth: "secret",
       params: runParams,
       body: cancelBody.prefault({}),
       idempotent: true,
@@ -103,10 +102,10 @@ export function createRunControlOperations(deps: ApiDeps, services: ApiServices)
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "resumeRun",
       method: "POST",
       path: "/v2/runs/{run_id}/resume",
-      tag: TAG,
       summary: "Answer a pause, or go on from a failure",
       description: `**A pause** is answered with \`{pause_id, action, data, comment}\`. An action counts once \`required_approvals\` different principals
 have chosen it; \`reject\` counts at once. Where the pause has \`assignees\`, only they answer it (403 \`not_an_assignee\`): not an admin who is
@@ -119,7 +118,6 @@ A model with tools that had not answered goes on: it is not asked again what it 
 
 **A run that has ended**, also one that has completed, is run again from a node with \`{from_node, flow_version, inputs}\`. What is taken over
 is marked \`reused\` among the new run's nodes.`,
-      auth: "secret",
       params: runParams,
       body: resumeBody,
       bodyLimit: "run",

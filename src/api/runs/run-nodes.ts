@@ -61,18 +61,19 @@ const nodeValuePageSchema = z
   })
   .meta({ id: "NodeValuePage" });
 
+const COMMON = { tag: "Runs", auth: "secret" } as const;
+
 /** `/v2/runs/{run_id}/node`: one node of a run, and its values page by page. */
 export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
   return [
     defineOperation({
+      ...COMMON,
       id: "getRunNode",
       method: "GET",
       path: "/v2/runs/{run_id}/node",
-      tag: "Runs",
       summary: "Get a node of a run",
       description:
         "Its record with its attempts, the calls of models it has made, and the passages it rests on. Steps and calls of tools of a model are nodes themselves: `llm-0/steps[0]`, `llm-0/tools[3]`.",
-      auth: "secret",
       params: runParams,
       query: z.object({ path: pathQuery }),
       success: { 200: { description: "The node.", schema: nodeDetailSchema } },
@@ -89,14 +90,13 @@ export function createRunNodeOperations({ db, blobs }: ApiDeps): Operation[] {
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getRunNodeValue",
       method: "GET",
       path: "/v2/runs/{run_id}/node/value",
-      tag: "Runs",
       summary: "Read a value of a node page by page",
       description:
         "The JSON text of what a node was given or has yielded, however long it is: a page from `offset` on, both in bytes of UTF-8. A page ends with a whole character. Read on from `next_offset` until it is null; the texts of all pages together are the JSON. What the flow redacts is masked, as in the record. 404 if the value is not kept: of runs of earlier versions, or if its document was deleted.",
-      auth: "secret",
       params: runParams,
       query: z.object({
         path: pathQuery,

@@ -21,7 +21,7 @@ import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { requireRun } from "../../services/runs/require-run.ts";
 import { viewListedRun, viewRun, withDetails } from "./run-views.ts";
 
-const TAG = "Runs";
+const COMMON = { tag: "Runs", auth: "secret" } as const;
 
 export const runParams = z.object({ run_id: pathId("run") });
 export const RUN_LINKS = {
@@ -35,15 +35,14 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
   const { config, db, reads, secrets } = deps;
   return [
     defineOperation({
+      ...COMMON,
       id: "createRun",
       audit: "run",
       method: "POST",
       path: "/v2/runs",
-      tag: TAG,
       summary: "Run a flow",
       description:
         'Answers at once, or with `mode: "sync"` when the run has ended or paused, or its `wait_seconds` are up: 201 with the run as it then is, also where it failed.',
-      auth: "secret",
       body: createRunBody(config),
       bodyLimit: "run",
       wideBody: true,
@@ -114,13 +113,12 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listRuns",
       method: "GET",
       path: "/v2/runs",
-      tag: TAG,
       summary: "List runs",
       description: "Values are shortened here; a run's own address has its outputs whole.",
-      auth: "secret",
       query: listQuery.extend(runFilters),
       success: { 200: { description: "A page of runs.", schema: pageOf(runSchema, "RunPage") } },
       async handler({ query, principal }) {
@@ -147,10 +145,10 @@ export function createRunOperations(deps: ApiDeps, { flows, runService }: ApiSer
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getRun",
       method: "GET",
       path: "/v2/runs/{run_id}",
-      tag: TAG,
       summary: "Get a run, or follow its events",
       description: `With \`Accept: text/event-stream\` the answer is the run's events as they happen, until it has ended: \`run.state\`, \`node.started\`,
 \`node.retrying\`, \`node.finished\`, \`run.paused\`, \`run.finished\`. Their ids are numbers without gaps; \`Last-Event-ID\` goes on behind one. Who has seen the
@@ -158,7 +156,6 @@ last event of a run that has ended gets a 204, which tells an EventSource to sto
 before: \`data\` is \`{node_id, path, attempt, step, offset, text}\`. It has no id: after a break it may come again, and whoever has more than \`offset\`
 characters (UTF-16 units) of that attempt and step skips them. A higher attempt, or step of the same attempt, begins the text of the node anew. The whole text is in the node's record, and
 only there some time after the run's end.`,
-      auth: "secret",
       params: runParams,
       query: z.object({
         expand: z.enum(["nodes"]).optional().describe("Adds the record of each node."),

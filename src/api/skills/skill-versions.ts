@@ -19,7 +19,7 @@ import {
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
 import { UPLOAD } from "./skills.ts";
 
-const TAG = "Skills";
+const COMMON = { tag: "Skills", auth: "secret" } as const;
 const PATH = "/v2/skills/{skill_id}/versions";
 const params = z.object({ skill_id: pathId("skill") });
 
@@ -35,13 +35,12 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
   const { db, blobs } = deps;
   return [
     defineOperation({
+      ...COMMON,
       id: "listSkillVersions",
       method: "GET",
       path: PATH,
-      tag: TAG,
       summary: "List a skill's versions",
       description: "Newest first, without their files. Versions never change.",
-      auth: "secret",
       params,
       query: listQuery,
       success: {
@@ -64,13 +63,12 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "createSkillVersion",
       method: "POST",
       path: PATH,
-      tag: TAG,
       summary: "Add a version to a skill",
       description: `Versions are immutable and count from 1. Files that an earlier version has are that version. The default version stays what it is: \`PATCH /v2/skills/{skill_id}\` chooses it.\n\n${UPLOAD}`,
-      auth: "secret",
       params,
       body: skillBody.optional(),
       multipart: skillForm,
@@ -103,14 +101,13 @@ export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServi
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getSkillVersion",
       method: "GET",
       path: `${PATH}/{version}`,
-      tag: TAG,
       summary: "Get a version of a skill, or download it",
       description:
         "With `Accept: application/zip` the answer is the files as an archive, in a folder of the skill's name.",
-      auth: "secret",
       params: params.extend({ version: pathSkillVersion() }),
       success: {
         200: {

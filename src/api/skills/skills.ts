@@ -13,7 +13,7 @@ import { listUsers } from "../../services/projects/flow-references.ts";
 import { presentSkill, skillSchema, skillWithUsersSchema } from "./skill-presenter.ts";
 import { SKILL_EXAMPLES, ZIP, readSkill, skillBody, skillForm } from "./skill-upload.ts";
 
-const TAG = "Skills";
+const COMMON = { tag: "Skills", auth: "secret" } as const;
 const params = z.object({ skill_id: pathId("skill") });
 
 const changeBody = z.strictObject({ default_version: z.int().min(1).optional() }).meta({ id: "SkillChange" });
@@ -39,13 +39,12 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
 
   return [
     defineOperation({
+      ...COMMON,
       id: "createSkill",
       method: "POST",
       path: "/v2/skills",
-      tag: TAG,
       summary: "Create a skill",
       description: UPLOAD,
-      auth: "secret",
       body: skillBody.optional(),
       multipart: skillForm,
       bytes: ZIP,
@@ -75,13 +74,12 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listSkills",
       method: "GET",
       path: "/v2/skills",
-      tag: TAG,
       summary: "List skills",
       description: "Newest first, without their files.",
-      auth: "secret",
       query: listQuery,
       success: { 200: { description: "A page of skills.", schema: pageOf(skillSchema, "SkillPage") } },
       async handler({ query, principal: { org_id } }) {
@@ -96,13 +94,12 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getSkill",
       method: "GET",
       path: "/v2/skills/{skill_id}",
-      tag: TAG,
       summary: "Get a skill",
       description: "With its versions' numbers and the flows that use it.",
-      auth: "secret",
       params,
       success: { 200: { description: "The skill.", schema: skillWithUsersSchema, headers: ETAG } },
       async handler({ params: { skill_id }, principal: { org_id } }) {
@@ -115,13 +112,12 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeSkill",
       method: "PATCH",
       path: "/v2/skills/{skill_id}",
-      tag: TAG,
       summary: "Choose a skill's default version",
       description: "Flows that name no version use the default one from their next run on.",
-      auth: "secret",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -141,12 +137,11 @@ export function createSkillOperations(deps: ApiDeps, { quotas }: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteSkill",
       method: "DELETE",
       path: "/v2/skills/{skill_id}",
-      tag: TAG,
       summary: "Delete a skill with all its versions",
-      auth: "secret",
       description: "One that published flows use stays: `used_by` lists their projects, a hundred at most.",
       params,
       problems: ["in_use"],

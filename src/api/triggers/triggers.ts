@@ -36,7 +36,7 @@ import {
 } from "./trigger-presenter.ts";
 import type { Audit, RowAudit } from "../../services/audit/audit.ts";
 
-const TAG = "Triggers";
+const COMMON = { tag: "Triggers", auth: "secret" } as const;
 const MAX_INPUTS = 50;
 const params = z.object({ id: pathId("trigger") });
 
@@ -83,13 +83,12 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
 
   return [
     defineOperation({
+      ...COMMON,
       id: "createTrigger",
       method: "POST",
       path: "/v2/triggers",
-      tag: TAG,
       summary: "Create a trigger",
       description: `It starts runs of a project's published flow: ${TRIGGER_TYPES.map(({ trigger_id, description }) => `\`${trigger_id}\`: ${description}`).join(" ")}`,
-      auth: "secret",
       body: createBody,
       idempotent: true,
       confidential: true,
@@ -165,13 +164,12 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listTriggers",
       method: "GET",
       path: "/v2/triggers",
-      tag: TAG,
       summary: "List triggers",
       description: "Newest first, disabled ones included.",
-      auth: "secret",
       query: listQuery.extend({ project_id: z.uuid().toLowerCase().optional() }),
       success: { 200: { description: "A page of triggers.", schema: pageOf(triggerSchema, "ProjectTriggerPage") } },
       async handler({ query, principal }) {
@@ -192,13 +190,12 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getTrigger",
       method: "GET",
       path: "/v2/triggers/{id}",
-      tag: TAG,
       summary: "Get a trigger",
       description: "With when it fired last, and what went wrong then.",
-      auth: "secret",
       params,
       success: { 200: { description: "The trigger.", schema: triggerDetailSchema, headers: ETAG } },
       async handler({ params: { id }, principal }) {
@@ -207,13 +204,12 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "changeTrigger",
       method: "PATCH",
       path: "/v2/triggers/{id}",
-      tag: TAG,
       summary: "Change, disable or enable a trigger",
       description: "Members left out stay as they are. A new setting holds from the next firing on.",
-      auth: "secret",
       params,
       headers: ifMatchHeaders,
       body: changeBody,
@@ -238,15 +234,14 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "testTrigger",
       method: "POST",
       path: "/v2/triggers/{id}/test",
-      tag: TAG,
       summary: "Start a run as the trigger would",
       description:
         "With the payload that is given, or a sample of its kind. Also where the trigger is disabled. What its expressions or the flow do not " +
         "take is a 422.",
-      auth: "secret",
       params,
       body: z
         .strictObject({ payload: jsonObjectSchema.optional().describe("What the expressions see as `payload`.") })
@@ -269,13 +264,12 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "deleteTrigger",
       method: "DELETE",
       path: "/v2/triggers/{id}",
-      tag: TAG,
       summary: "Delete a trigger",
       description: "It starts no run any more; those under way go on.",
-      auth: "secret",
       params,
       success: { 204: { description: "It is gone." } },
       async handler({ params: { id }, principal, audit }) {

@@ -42,8 +42,8 @@ import { changeBody, createBody, lowerCased, projectIssues, refusalOfUrl } from 
 const SUBSCRIPTION = "webhook subscription";
 export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTION) });
 
-const TAG = "Webhooks";
-const ADMINS = { tag: TAG, auth: "secret", role: "admin" } as const;
+const COMMON = { tag: "Webhooks", auth: "secret" } as const;
+const ADMINS = { ...COMMON, role: "admin" } as const;
 const LINKS = Object.fromEntries(
   [
     ["get", "getWebhookSubscription"],
@@ -160,13 +160,12 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "listWebhookSubscriptions",
       method: "GET",
       path: "/v2/webhooks/subscriptions",
-      tag: TAG,
       summary: "List webhook subscriptions",
       description: "Without their secrets.",
-      auth: "secret",
       query: listQuery.extend({
         failing: z
           .boolean()
@@ -196,13 +195,12 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
       },
     }),
     defineOperation({
+      ...COMMON,
       id: "getWebhookSubscription",
       method: "GET",
       path: "/v2/webhooks/subscriptions/{subscription_id}",
-      tag: TAG,
       summary: "Get a webhook subscription",
       description: "Without its secret, which is shown when it is made and when it is rotated.",
-      auth: "secret",
       params: subscriptionParams,
       success: { 200: { description: "The subscription.", schema: webhookSubscriptionSchema, headers: ETAG } },
       async handler({ params: { subscription_id }, principal }) {
