@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SCOPES } from "../../domain/accounts/key-limits.ts";
 import { API_KEY_KINDS } from "../../stores/accounts/api-keys.ts";
 import type { ApiKey } from "../../stores/accounts/api-keys.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const apiKeySchema = z
   .object({
@@ -29,19 +30,5 @@ export const newApiKeySchema = apiKeySchema
   .meta({ id: "NewApiKey" });
 
 export function presentApiKey(key: ApiKey): z.infer<typeof apiKeySchema> {
-  return {
-    key_id: key.key_id,
-    name: key.name,
-    kind: key.kind,
-    prefix: key.prefix,
-    created_by: key.created_by,
-    created_at: key.created_at,
-    expires_at: key.expires_at,
-    last_used_at: key.last_used_at,
-    scopes: key.scopes === null ? null : [...key.scopes],
-    read_only: key.read_only,
-    projects: key.projects === null ? null : [...key.projects],
-    allowed_origins: key.allowed_origins === null ? null : [...key.allowed_origins],
-    allowed_addresses: key.allowed_addresses === null ? null : [...key.allowed_addresses],
-  };
+  return asDeclared(apiKeySchema, key);
 }

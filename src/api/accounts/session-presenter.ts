@@ -4,6 +4,7 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import type { Organisation } from "../../stores/accounts/organisations.ts";
 import type { ListedSession } from "../../stores/accounts/sessions.ts";
 import type { User } from "../../stores/accounts/users.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const sessionSchema = z
   .object({
@@ -27,22 +28,7 @@ export const sessionSchema = z
   .meta({ id: "Session" });
 
 export function presentSession(session: ListedSession, current: string | undefined): z.infer<typeof sessionSchema> {
-  const { session_id, kind, user_id, email, user_agent, address, created_at, last_seen_at, expires_at, provider_id } =
-    session;
-  const isCurrent = session_id === current;
-  return {
-    session_id,
-    kind,
-    user_id,
-    email,
-    current: isCurrent,
-    user_agent,
-    address,
-    created_at,
-    last_seen_at,
-    expires_at,
-    provider_id,
-  };
+  return asDeclared(sessionSchema, { ...session, current: session.session_id === current });
 }
 
 export const meSchema = z

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { USER_ROLES } from "../../stores/accounts/users.ts";
 import type { User } from "../../stores/accounts/users.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const userSchema = z
   .object({
@@ -17,11 +18,5 @@ export const userSchema = z
   .meta({ id: "User" });
 
 export function presentUser(user: User): z.infer<typeof userSchema> {
-  return {
-    user_id: user.user_id,
-    email: user.email,
-    role: user.role,
-    disabled: user.disabled_at !== null,
-    created_at: user.created_at,
-  };
+  return asDeclared(userSchema, { ...user, disabled: user.disabled_at !== null });
 }

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DOCUMENT_STATUSES } from "../../domain/documents/document.ts";
 import type { DocumentRow } from "../../stores/documents/documents.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 /** An uploaded document as the upload answers it. */
 export const uploadedDocumentSchema = z
@@ -32,26 +33,13 @@ export type DocumentView = z.infer<typeof documentSchema>;
 type Presentable = Omit<DocumentRow, "blob_key" | "text_value" | "error" | "pages" | "created_at" | "indexed_at">;
 
 export function presentUploadedDocument(document: Presentable): UploadedDocumentView {
-  return {
-    file_id: document.file_id,
-    filename: document.filename,
-    size: document.size,
-    content_hash: document.content_hash,
-    mime_type: document.mime_type,
-    org: document.org_id,
-    user_id: document.user_id,
-    flow_id: document.project_id,
-    node_id: document.node_id,
-    status: document.status,
-  };
+  return asDeclared(uploadedDocumentSchema, { ...document, org: document.org_id, flow_id: document.project_id });
 }
 
 export function presentDocument(document: DocumentRow): DocumentView {
-  return {
+  return asDeclared(documentSchema, {
+    ...document,
     ...presentUploadedDocument(document),
     error: document.error && { code: document.error.code, message: document.error.message },
-    pages: document.pages,
-    created_at: document.created_at,
-    indexed_at: document.indexed_at,
-  };
+  });
 }

@@ -5,6 +5,7 @@ import { createErasure, requireErasure } from "../../services/erasures/erasures.
 import { listErasures } from "../../stores/erasures/erasures.ts";
 import type { ErasureRow } from "../../stores/erasures/erasures.ts";
 import type { ApiDeps } from "../deps.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import { defineOperation } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
@@ -43,6 +44,7 @@ const erasureSchema = z
     finished_at: z.iso.datetime().nullable(),
   })
   .meta({ id: "Erasure" });
+export type ErasureView = z.infer<typeof erasureSchema>;
 
 /** `/v2/erasures`: the removal of everything of one end user, with a report. */
 export function createErasureOperations({ db, reads }: ApiDeps): Operation[] {
@@ -120,20 +122,10 @@ function auditView({ project_id, user_hash }: ErasureRow) {
   return { project_id, user_hash };
 }
 
-function present(erasure: ErasureRow): z.input<typeof erasureSchema> {
-  const { erasure_id, project_id, user_hash, state, removed, remaining, problem } = erasure;
-  const { created_by_type, created_by_id, created_at, started_at, finished_at } = erasure;
-  return {
-    erasure_id,
-    project_id,
-    user_hash,
-    state,
-    removed: { ...removed },
-    left: remaining.map((each) => ({ ...each })),
-    problem,
-    created_by: `${created_by_type}:${created_by_id}`,
-    created_at,
-    started_at,
-    finished_at,
-  };
+function present(erasure: ErasureRow): ErasureView {
+  return asDeclared(erasureSchema, {
+    ...erasure,
+    left: erasure.remaining,
+    created_by: `${erasure.created_by_type}:${erasure.created_by_id}`,
+  });
 }

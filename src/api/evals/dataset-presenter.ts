@@ -4,6 +4,7 @@ import { IMPORT_MODES, IMPORT_STATUSES } from "../../domain/evals/import.ts";
 import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import type { ImportRow } from "../../stores/evals/imports.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const values = z.record(z.string(), z.unknown());
 
@@ -24,19 +25,7 @@ export const datasetSchema = z
   .meta({ id: "Dataset" });
 
 export function presentDataset(dataset: DatasetRow): z.infer<typeof datasetSchema> {
-  return {
-    dataset_id: dataset.dataset_id,
-    name: dataset.name,
-    description: dataset.description,
-    project_id: dataset.project_id,
-    version: dataset.version,
-    row_count: dataset.row_count,
-    input_schema: dataset.input_schema,
-    metadata: dataset.metadata,
-    tags: [...dataset.tags],
-    created_at: dataset.created_at,
-    updated_at: dataset.updated_at,
-  };
+  return asDeclared(datasetSchema, dataset);
 }
 
 export const rowSchema = z
@@ -58,21 +47,11 @@ export const rowSchema = z
   .meta({ id: "DatasetRow" });
 
 export function presentRow(row: DatasetRowRow): z.infer<typeof rowSchema> {
-  return {
-    row_id: row.row_id,
-    dataset_id: row.dataset_id,
+  return asDeclared(rowSchema, {
+    ...row,
     version: row.from_version,
-    external_id: row.external_id,
-    inputs: row.inputs,
-    expected_outputs: row.expected_outputs,
-    metadata: row.metadata,
-    split: row.split,
-    tags: [...row.tags],
     source: { type: row.source_type, run_id: row.source_run_id },
-    status: row.status,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  };
+  });
 }
 
 export const importSchema = z
@@ -101,17 +80,6 @@ export const importSchema = z
   .meta({ id: "DatasetImport" });
 
 export function presentImport(row: ImportRow): z.infer<typeof importSchema> {
-  return {
-    import_id: row.import_id,
-    dataset_id: row.dataset_id,
-    status: row.status,
-    mode: row.mode,
-    dry_run: row.dry_run,
-    counts: { ...row.counts },
-    errors: row.errors.map((issue) => ({ line: issue.line, code: issue.code, message: issue.message })),
-    preview: row.preview.map((each) => ({ ...each })),
-    version: row.version,
-    created_at: row.created_at,
-    finished_at: row.finished_at,
-  };
+  const errors = row.errors.map(({ line, code, message }) => ({ line, code, message }));
+  return asDeclared(importSchema, { ...row, errors });
 }

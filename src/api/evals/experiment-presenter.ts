@@ -12,6 +12,7 @@ import type { Json } from "../../domain/json.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
 import type { RowScore, ScoredRow } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
 
 const object = z.record(z.string(), z.unknown());
@@ -48,33 +49,16 @@ export const experimentSchema = z
     finished_at: z.iso.datetime().nullable(),
   })
   .meta({ id: "Experiment" });
+export type ExperimentView = z.infer<typeof experimentSchema>;
 
-export function presentExperiment(row: ExperimentRow): z.infer<typeof experimentSchema> {
-  return {
-    experiment_id: row.experiment_id,
-    name: row.name,
-    description: row.description,
-    project_id: row.project_id,
-    flow_version: row.flow_version,
-    dataset_id: row.dataset_id,
-    dataset_version: row.dataset_version,
-    splits: row.splits === null ? null : [...row.splits],
+export function presentExperiment(row: ExperimentRow): ExperimentView {
+  return asDeclared(experimentSchema, {
+    ...row,
     evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
     evaluators: row.evaluators.map(({ evaluator_id, version }) => ({ evaluator_id, version })),
-    repetitions: row.repetitions,
-    max_concurrency: row.max_concurrency,
-    baseline_experiment_id: row.baseline_experiment_id,
-    gates: row.gates.map((gate) => ({ ...gate })),
     budget: row.max_cost_usd === null ? null : { max_cost_usd: row.max_cost_usd },
-    state: row.state,
-    verdict: row.verdict,
     unscored: row.result?.scores.unscored ?? null,
-    error: row.error,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-    started_at: row.started_at,
-    finished_at: row.finished_at,
-  };
+  });
 }
 
 const interval = z
@@ -151,12 +135,13 @@ export const experimentStatusSchema = z
     ),
   })
   .meta({ id: "ExperimentStatus" });
+export type StatusView = z.infer<typeof experimentStatusSchema>;
 
 export function presentStatus(
   experiment: ExperimentRow,
   status: ExperimentStatus,
   gates: readonly GateResult[],
-): z.infer<typeof experimentStatusSchema> {
+): StatusView {
   return {
     state: experiment.state,
     verdict: experiment.verdict,
@@ -204,37 +189,23 @@ export const experimentRowSchema = z
       .describe("The same row in the baseline."),
   })
   .meta({ id: "ExperimentRow" });
+export type ExperimentRowView = z.infer<typeof experimentRowSchema>;
 
-const presentScore = (score: RowScore): z.infer<typeof rowScoreSchema> => ({
-  evaluator_id: score.evaluator_id,
-  evaluator_version: score.evaluator_version,
-  value: score.value,
-  passed: score.passed,
-  label: score.label,
-  reasoning: score.reasoning,
-  error: score.error,
-});
+const presentScore = (score: RowScore) => asDeclared(rowScoreSchema, score);
 
-export function presentExperimentRow(row: ScoredRow): z.infer<typeof experimentRowSchema> {
+export function presentExperimentRow(row: ScoredRow): ExperimentRowView {
   const outputs = Object.entries(row.outputs ?? {}).map(([id, value]): [string, Json] => [
     id,
     "v" in value ? value.v : { $truncated: true, size: value.ref.size },
   ]);
-  return {
-    row_id: row.row_id,
-    external_id: row.external_id,
-    repetition: row.repetition,
-    run_id: row.run_id,
+  return asDeclared(experimentRowSchema, {
+    ...row,
     state: publicState(row.state),
-    inputs: row.inputs,
-    expected_outputs: row.expected_outputs,
     outputs: row.outputs === null ? null : Object.fromEntries(outputs),
-    error: row.error,
-    latency_ms: row.latency_ms,
     usage: { total_tokens: row.tokens, cost_usd: row.cost_usd },
     scores: row.scores.map(presentScore),
     baseline: row.baseline && { run_id: row.baseline.run_id, scores: row.baseline.scores.map(presentScore) },
-  };
+  });
 }
 
 export const jobSchema = z
@@ -254,16 +225,12 @@ export const jobSchema = z
 
 export function presentJob(job: JobRow): z.infer<typeof jobSchema> {
   const path = `/v2/evals/experiments/${job.experiment_id}/jobs/${job.job_id}/result`;
-  return {
-    job_id: job.job_id,
-    experiment_id: job.experiment_id,
-    kind: job.kind,
+  return asDeclared(jobSchema, {
+    ...job,
     state: publicState(job.state),
     progress: { done: job.done, total: job.total },
     counts: { rows: job.total },
-    errors: job.errors.map((error) => ({ code: error.code, message: error.message })),
+    errors: job.errors.map(({ code, message }) => ({ code, message })),
     result_url: job.blob_key === null ? null : path,
-    created_at: job.created_at,
-    finished_at: job.finished_at,
-  };
+  });
 }

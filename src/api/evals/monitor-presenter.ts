@@ -6,21 +6,25 @@ import { RUN_STATES } from "../../domain/runs/run.ts";
 import type { Json, StoredValue } from "../../domain/json.ts";
 import type { SampledRun } from "../../stores/evals/monitor-stats.ts";
 import type { MonitorRow, MonitorDetail } from "../../stores/evals/monitors.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
 
-export const monitorSchema = z
-  .object({
-    monitor_id: z.uuid(),
-    name: z.string(),
-    description: z.string(),
-    project_id: z.uuid(),
-    flow_versions: z.array(z.int()).nullable().describe("Null: all."),
-    evaluator_ids: z.array(z.uuid()),
-    evaluators: z.array(z.object({ evaluator_id: z.uuid(), version: z.int() })).describe("The versions, pinned."),
-    sampling_rate: z.number(),
-    filter: monitorFilterSchema,
-    max_per_hour: z.int(),
-    enabled: z.boolean(),
+const settingsSchema = z.object({
+  monitor_id: z.uuid(),
+  name: z.string(),
+  description: z.string(),
+  project_id: z.uuid(),
+  flow_versions: z.array(z.int()).nullable().describe("Null: all."),
+  evaluator_ids: z.array(z.uuid()),
+  evaluators: z.array(z.object({ evaluator_id: z.uuid(), version: z.int() })).describe("The versions, pinned."),
+  sampling_rate: z.number(),
+  filter: monitorFilterSchema,
+  max_per_hour: z.int(),
+  enabled: z.boolean(),
+});
+
+export const monitorSchema = settingsSchema
+  .extend({
     status: z
       .enum(MONITOR_STATUSES)
       .describe("`pending`: its schedule is being made; runs are sampled, and scored once it is there."),
@@ -43,32 +47,21 @@ export const monitorSchema = z
   .meta({ id: "Monitor" });
 
 export function presentMonitor(row: MonitorDetail): z.infer<typeof monitorSchema> {
-  return {
+  return asDeclared(monitorSchema, {
+    ...row,
     ...presentMonitorSettings(row),
     status: statusOf(row),
     stats: { eligible: row.eligible, sampled: row.sampled, scored: row.scored, errored: row.errored },
-    last_error: row.last_error,
-    last_error_at: row.last_error_at,
-    created_at: row.created_at,
-    updated_at: row.updated_at,
-  };
+  });
 }
 
 /** What a monitor has been told to do. */
 export function presentMonitorSettings(row: MonitorRow) {
-  return {
-    monitor_id: row.monitor_id,
-    name: row.name,
-    description: row.description,
-    project_id: row.project_id,
-    flow_versions: row.flow_versions === null ? null : [...row.flow_versions],
+  return asDeclared(settingsSchema, {
+    ...row,
     evaluator_ids: row.evaluators.map(({ evaluator_id }) => evaluator_id),
     evaluators: row.evaluators.map(({ evaluator_id, version }) => ({ evaluator_id, version })),
-    sampling_rate: row.sampling_rate,
-    filter: row.filter,
-    max_per_hour: row.max_per_hour,
-    enabled: row.enabled,
-  };
+  });
 }
 
 function statusOf({ enabled, revision, applied_revision }: MonitorRow): MonitorStatus {

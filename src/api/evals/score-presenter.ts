@@ -2,6 +2,7 @@ import { z } from "zod";
 import { DATA_TYPES } from "../../domain/evals/evaluators/kind.ts";
 import { SCORE_SOURCES } from "../../stores/evals/scores.ts";
 import type { ScoreRow } from "../../stores/evals/scores.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { scoreResultSchema } from "./evaluator-presenter.ts";
 
 const { value, passed, error } = scoreResultSchema.shape;
@@ -40,33 +41,16 @@ export const scoreSchema = z
   .meta({ id: "Score" });
 
 export function presentScore(row: ScoreRow): z.infer<typeof scoreSchema> {
-  return {
-    score_id: row.score_id,
-    run_id: row.run_id,
-    node_id: row.node_id,
-    name: row.name,
-    data_type: row.data_type,
+  const { corrected } = row;
+  return asDeclared(scoreSchema, {
+    ...row,
     value: row.value as z.infer<typeof value>,
-    passed: row.passed,
-    comment: row.comment,
-    error: row.error,
-    source: row.source,
-    evaluator_id: row.evaluator_id,
-    evaluator_version: row.evaluator_version,
-    experiment_id: row.experiment_id,
-    monitor_id: row.monitor_id,
-    author: row.author,
-    metadata: row.metadata,
-    corrected: row.corrected && {
-      by: row.corrected.by,
-      at: row.corrected.at,
-      value: row.corrected.value as z.infer<typeof value>,
-      passed: row.corrected.passed,
-      comment: row.corrected.comment,
-      error: row.corrected.error && { code: row.corrected.error.code, message: row.corrected.error.message },
+    corrected: corrected && {
+      ...corrected,
+      value: corrected.value as z.infer<typeof value>,
+      error: corrected.error && { code: corrected.error.code, message: corrected.error.message },
     },
-    created_at: row.created_at,
-  };
+  });
 }
 
 /** An example: a judge's score that a person has corrected. */

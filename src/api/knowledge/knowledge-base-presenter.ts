@@ -4,6 +4,7 @@ import { SYNC_STATES } from "../../domain/knowledge/sync.ts";
 import { dataloaderFields } from "../../domain/knowledge/document-metadata.ts";
 import { BUILTIN_FIELDS, METADATA_TYPES, metadataSchemaSchema } from "../../domain/knowledge/metadata.ts";
 import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 /** How much of a site a source may name. */
 const MAX_SELECTED = 1000;
@@ -88,36 +89,16 @@ export const shownKnowledgeBaseSchema = knowledgeBaseSchema
   .meta({ id: "KnowledgeBaseShown" });
 
 export function presentKnowledgeBase(base: KnowledgeBaseRow): z.infer<typeof knowledgeBaseSchema> {
-  return {
-    knowledge_base_id: base.knowledge_base_id,
-    name: base.name,
-    description: base.description,
-    connection_id: base.connection_id,
-    connection_source_ids: [...base.connection_source_ids],
-    website_sources: base.website_sources.map((source) => ({
-      ...source,
-      selected_resources: [...source.selected_resources],
-    })),
-    indexing_params: base.indexing_params,
+  return asDeclared(knowledgeBaseSchema, {
+    ...base,
     is_empty: base.total_files === 0,
-    total_size: base.total_size,
-    total_files: base.total_files,
-    total_indexed_files: base.total_indexed_files,
-    total_error_files: base.total_error_files,
-    last_synced_at: base.last_synced_at,
-    user_metadata_schema: base.user_metadata_schema,
-    dataloader_metadata_schema: base.dataloader_metadata_schema,
     sync: {
       schedule_cron: base.schedule_cron,
       status: base.sync_state ?? "idle",
       last_sync_id: base.last_sync_id,
       last_error: base.schedule_error,
     },
-    reindex_required: base.reindex_required,
-    org_id: base.org_id,
-    created_at: base.created_at,
-    updated_at: base.updated_at,
-  };
+  });
 }
 
 export const metadataSchemasSchema = z

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { RESOURCE_SOURCES, RESOURCE_STATUSES } from "../../domain/knowledge/knowledge-base.ts";
 import type { ResourceRow } from "../../stores/knowledge/resources.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const metadata = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())]));
 
@@ -40,24 +41,8 @@ export type ResourceView = z.infer<typeof resourceSchema>;
 
 /** Shows a resource. */
 export function presentResource(resource: ResourceRow): ResourceView {
-  return {
-    knowledge_base_id: resource.knowledge_base_id,
-    resource_id: resource.resource_id,
-    resource_path: resource.resource_path,
-    source: resource.source,
-    source_url: resource.source_url,
-    external_id: resource.external_id,
-    status: resource.status,
+  return asDeclared(resourceSchema, {
+    ...resource,
     error: resource.error && { code: resource.error.code, message: resource.error.message },
-    content_hash: resource.content_hash,
-    content_mime: resource.content_mime,
-    size: resource.size,
-    chunk_count: resource.chunk_count,
-    page_count: resource.page_count,
-    user_metadata: { ...resource.user_metadata } as ResourceView["user_metadata"],
-    dataloader_metadata: { ...resource.dataloader_metadata } as ResourceView["dataloader_metadata"],
-    created_at: resource.created_at,
-    modified_at: resource.modified_at,
-    indexed_at: resource.indexed_at,
-  };
+  });
 }

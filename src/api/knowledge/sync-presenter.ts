@@ -2,6 +2,7 @@ import { z } from "zod";
 import { SYNC_MODES, SYNC_OUTCOMES, SYNC_STATES } from "../../domain/knowledge/sync.ts";
 import type { SyncItemRow } from "../../stores/knowledge/sync-items.ts";
 import type { SyncItemError, SyncRow } from "../../stores/knowledge/syncs.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const reason = z.object({ code: z.string(), message: z.string() });
 
@@ -39,28 +40,16 @@ export const syncSchema = z
 
 /** Shows a sync, as one of a list without errors. */
 export function presentSync(sync: SyncRow, errors?: readonly SyncItemError[]): z.infer<typeof syncSchema> {
-  const { sync_id, knowledge_base_id, mode, delete_missing, trigger, state, total, error } = sync;
-  const { added, updated, deleted, unchanged, failed } = sync;
-  return {
-    sync_id,
-    knowledge_base_id,
-    mode,
-    delete_missing,
-    trigger,
-    state,
+  const { added, updated, deleted, unchanged, failed, error } = sync;
+  return asDeclared(syncSchema, {
+    ...sync,
     cancel_requested: sync.cancel_requested_at !== null,
-    total,
     counts: { added, updated, deleted, unchanged, failed },
     error: error && { code: error.code, message: error.message },
-    ...(errors === undefined
-      ? {}
-      : {
-          errors: errors.map(({ address, resource_id, code, message }) => ({ address, resource_id, code, message })),
-        }),
-    created_at: sync.created_at,
-    started_at: sync.started_at,
-    finished_at: sync.finished_at,
-  };
+    ...(errors && {
+      errors: errors.map(({ address, resource_id, code, message }) => ({ address, resource_id, code, message })),
+    }),
+  });
 }
 
 export const syncItemSchema = z

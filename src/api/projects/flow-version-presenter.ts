@@ -4,6 +4,7 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { FlowVersion, FlowVersionHead } from "../../stores/projects/flow-versions.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const flowVersionSchema = z
   .object({
@@ -25,15 +26,7 @@ export const flowVersionWithFlowSchema = flowVersionSchema
   .meta({ id: "FlowVersionWithFlow" });
 
 export function presentFlowVersion(version: FlowVersionHead): z.infer<typeof flowVersionSchema> {
-  return {
-    project_id: version.project_id,
-    version: version.version,
-    content_hash: version.content_hash,
-    notes: version.notes,
-    published: version.published,
-    created_by: version.created_by,
-    created_at: version.created_at,
-  };
+  return asDeclared(flowVersionSchema, version);
 }
 
 export function presentFlowVersionWithFlow(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Project } from "../../stores/projects/projects.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const projectSchema = z
   .object({
@@ -14,13 +15,5 @@ export const projectSchema = z
   .meta({ id: "Project" });
 
 export function presentProject(project: Project): z.infer<typeof projectSchema> {
-  return {
-    project_id: project.project_id,
-    name: project.name,
-    description: project.description,
-    published_version: project.published_version,
-    latest_version: project.latest_version,
-    created_at: project.created_at,
-    updated_at: project.updated_at,
-  };
+  return asDeclared(projectSchema, project);
 }

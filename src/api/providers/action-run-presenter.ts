@@ -4,6 +4,7 @@ import { ACTION_RUN_STATES } from "../../domain/providers/action-run.ts";
 import { loadValue } from "../../platform/blobs/blobs.ts";
 import type { BlobStore } from "../../platform/blobs/blobs.ts";
 import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const actionRunSchema = z
   .object({
@@ -35,19 +36,9 @@ export const actionRunSchema = z
   .meta({ id: "ActionRun" });
 
 export async function presentActionRun(blobs: BlobStore, run: ActionRunRow): Promise<z.infer<typeof actionRunSchema>> {
-  return {
-    action_run_id: run.action_run_id,
-    provider_id: run.provider_id,
-    action_id: run.action_id,
-    connection_id: run.connection_id,
-    dry_run: run.dry_run,
-    state: run.state,
+  return asDeclared(actionRunSchema, {
+    ...run,
     successful: run.finished_at === null ? null : run.error === null,
     outputs: run.outputs === null ? null : await loadValue(blobs, run.outputs),
-    error: run.error,
-    rendered_request: run.rendered_request,
-    latency_ms: run.latency_ms,
-    created_at: run.created_at,
-    finished_at: run.finished_at,
-  };
+  });
 }

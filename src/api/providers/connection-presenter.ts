@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { CONNECTION_SCHEMES, CONNECTION_STATUSES } from "../../domain/providers/connection.ts";
 import type { ConnectionRow } from "../../stores/providers/connections.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const connectionSchema = z
   .object({
@@ -21,15 +22,5 @@ export const connectionSchema = z
   .meta({ id: "Connection" });
 
 export function presentConnection(connection: ConnectionRow): z.infer<typeof connectionSchema> {
-  return {
-    connection_id: connection.connection_id,
-    name: connection.name,
-    provider_id: connection.provider_id,
-    scheme: connection.scheme,
-    status: connection.status,
-    status_reason: connection.status_reason,
-    last_checked_at: connection.last_checked_at,
-    created_at: connection.created_at,
-    updated_at: connection.updated_at,
-  };
+  return asDeclared(connectionSchema, connection);
 }

@@ -5,6 +5,7 @@ import { CONNECTION_SCHEMES } from "../../domain/providers/connection.ts";
 import type { ConnectionScheme } from "../../domain/providers/connection.ts";
 import { credentialSchema, PROVIDER_SOURCES } from "../../domain/providers/provider.ts";
 import type { Provider } from "../../domain/providers/provider.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const jsonSchema = jsonObjectSchema.describe("A JSON Schema (2020-12).");
 
@@ -29,21 +30,14 @@ export const providerSchema = z
   .meta({ id: "Provider" });
 
 export function presentProvider(provider: Provider): z.infer<typeof providerSchema> {
-  return {
-    provider_id: provider.provider_id,
-    provider_version: provider.provider_version,
-    name: provider.name,
-    description: provider.description,
-    provider_group: [...provider.provider_group],
-    tags: [...provider.tags],
-    icon: provider.icon,
+  return asDeclared(providerSchema, {
+    ...provider,
     auth: {
       required: provider.auth.required,
       schemes: Object.keys(provider.auth.schemes) as ConnectionScheme[],
       fields: credentialSchema(provider),
     },
-    source: provider.source,
-  };
+  });
 }
 
 export const actionSchema = z
@@ -69,18 +63,7 @@ export const actionSchema = z
   .meta({ id: "Action" });
 
 export function presentAction(providerId: string, action: Action): z.infer<typeof actionSchema> {
-  return {
-    action_id: action.action_id,
-    provider_id: providerId,
-    name: action.name,
-    description: { ...action.description },
-    input_schema: action.input_schema,
-    output_schema: action.output_schema,
-    annotations: { ...action.annotations },
-    requires_connection: action.requires_connection,
-    timeout_seconds: action.timeout_seconds,
-    version: action.version,
-  };
+  return asDeclared(actionSchema, { ...action, provider_id: providerId });
 }
 
 export const triggerSchema = z
@@ -98,15 +81,5 @@ export const triggerSchema = z
   .meta({ id: "ProviderTrigger" });
 
 export function presentTrigger(providerId: string, trigger: Trigger): z.infer<typeof triggerSchema> {
-  return {
-    trigger_id: trigger.trigger_id,
-    provider_id: providerId,
-    name: trigger.name,
-    description: trigger.description,
-    instructions: trigger.instructions,
-    kind: trigger.kind,
-    config_schema: trigger.config_schema,
-    payload_schema: trigger.payload_schema,
-    sample_payload: trigger.sample_payload,
-  };
+  return asDeclared(triggerSchema, { ...trigger, provider_id: providerId });
 }

@@ -4,6 +4,7 @@ import { hintOf } from "../../domain/runs/error-hints.ts";
 import { NODE_STATES } from "../../domain/runs/run.ts";
 import type { RunError } from "../../domain/runs/run.ts";
 import type { AttemptRow, NodeRunRow } from "../../stores/runs/node-runs.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const runErrorSchema = z
   .object({
@@ -102,24 +103,13 @@ export interface PresentableNode {
 }
 
 export function presentNodeRun({ row: node, attempts, child_run_id }: PresentableNode): NodeRunView {
-  return {
-    node_id: node.node_id,
-    type: node.type,
-    path: node.path,
-    state: node.state,
-    attempts: node.attempts,
-    inputs: node.inputs,
-    output: node.output,
-    truncated: node.truncated,
+  return asDeclared(nodeRunSchema, {
+    ...node,
     error: presentRunError(node.error),
-    started_at: node.started_at,
-    finished_at: node.finished_at,
-    next_attempt_at: node.next_attempt_at,
-    reused: node.reused,
     usage: presentUsage(node.usage),
     attempt_log: attemptLog(node, attempts),
     child_run_id,
-  };
+  });
 }
 
 /** Events of attempts: one when an attempt fails, one when a slow attempt starts. The node's end reports the last attempt. */

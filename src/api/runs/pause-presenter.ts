@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ASSIGNEE_ROLES } from "../../domain/runs/assignees.ts";
 import { PAUSE_KINDS } from "../../domain/runs/run.ts";
 import type { PauseRow } from "../../stores/runs/pauses.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const assigneesSchema = z
   .object({ users: z.array(z.string()), roles: z.array(z.enum(ASSIGNEE_ROLES)) })
@@ -53,21 +54,10 @@ export function presentPause(pause: PauseRow): PauseView {
 }
 
 export function presentFlowPause(pause: PauseRow): FlowPauseView {
-  return {
-    pause_id: pause.pause_id,
-    node_id: pause.node_id,
-    path: pause.path,
-    kind: pause.kind,
-    message: pause.message,
-    data: pause.data,
+  return asDeclared(flowPauseSchema, {
+    ...pause,
     form: pause.form as FlowPauseView["form"],
     actions: pause.actions.map(({ id, label }) => (label === undefined ? { id } : { id, label })),
-    required_approvals: pause.required_approvals,
     received: pause.received.map(({ by, action, at }) => ({ by, action, at })),
-    expires_at: pause.expires_at,
-    on_timeout: pause.on_timeout,
-    status: pause.status,
-    created_at: pause.created_at,
-    resolved_at: pause.resolved_at,
-  };
+  });
 }

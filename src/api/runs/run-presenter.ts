@@ -9,6 +9,7 @@ import type { RetryingNode } from "../../stores/runs/retrying-nodes.ts";
 import { RUN_EVENT_TYPES } from "../../stores/runs/run-events.ts";
 import type { RunListRow } from "../../stores/runs/run-lists.ts";
 import { runWorkflowId } from "../../temporal/ids.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { nodeRunSchema, presentRunError, presentUsage, runErrorSchema, usageSchema } from "./node-run-presenter.ts";
 import { pauseSchema, presentPause } from "./pause-presenter.ts";
 
@@ -113,41 +114,21 @@ export interface PresentableRun {
 export function presentRun({ row, inputs, outputs, pauses, retrying, nameOf }: PresentableRun): RunView {
   const nameAt = (path: string | null): string | null => (path === null ? null : nameOf({ ...row, path }));
   const error = presentRunError(row.error);
-  return {
-    run_id: row.run_id,
-    project_id: row.project_id,
-    flow_version: row.flow_version,
-    state: row.state,
-    state_reason: row.state_reason,
+  const { resumed_from } = row;
+  return asDeclared(runSchema, {
+    ...row,
     inputs,
     outputs,
     error: error && { ...error, node_name: nameAt(error.path) },
     pauses: pauses.map(presentPause),
     waiting_for: retrying && { ...presentWaiting(retrying), node_name: nameAt(retrying.path) },
     progress_data: presentProgress(row),
-    run_type: row.run_type,
-    ran_by_type: row.ran_by_type,
-    ran_by_id: row.ran_by_id,
-    user_id: row.user_id,
-    parent_run_id: row.parent_run_id,
-    resumed_from: row.resumed_from && {
-      run_id: row.resumed_from.run_id,
-      node_id: row.resumed_from.node_id,
-      path: row.resumed_from.path,
-    },
-    metadata: row.metadata,
-    tags: [...row.tags],
+    resumed_from: resumed_from && asDeclared(runSchema.shape.resumed_from.unwrap(), resumed_from),
     usage: presentUsage(row.usage),
     latency_ms: latencyOf(row),
     queued_ms: queuedOf(row),
-    run_at: row.run_at,
-    timeout_seconds: row.timeout_seconds,
-    created_at: row.created_at,
-    started_at: row.started_at,
-    paused_at: row.paused_at,
-    finished_at: row.finished_at,
     temporal: { workflow_id: runWorkflowId(row.run_id), run_id: row.temporal_run_id },
-  };
+  });
 }
 
 function presentWaiting(node: RetryingNode): Omit<z.infer<typeof waitingForSchema>, "node_name"> {
@@ -161,13 +142,7 @@ function presentWaiting(node: RetryingNode): Omit<z.infer<typeof waitingForSchem
 }
 
 export function presentProgress(row: Pick<RunListRow, keyof ProgressView>): ProgressView {
-  return {
-    current_node: row.current_node,
-    total_nodes: row.total_nodes,
-    started_nodes: row.started_nodes,
-    completed_nodes: row.completed_nodes,
-    skipped_nodes: row.skipped_nodes,
-  };
+  return asDeclared(progressSchema, row);
 }
 
 /** Milliseconds from when the run was to begin to its end; null while it has none. */

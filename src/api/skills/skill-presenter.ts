@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ListedFile } from "../../domain/skills/bundle.ts";
 import type { SkillRow, SkillVersionRow } from "../../stores/skills/skills.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 const contentHash = z.string().describe("SHA-256 (hex) of the paths and contents of its files.");
 
@@ -55,36 +56,11 @@ export const skillVersionWithFilesSchema = skillVersionSchema
   .meta({ id: "SkillVersionWithFiles" });
 
 export function presentSkill(skill: SkillRow): z.infer<typeof skillSchema> {
-  return {
-    skill_id: skill.skill_id,
-    name: skill.name,
-    description: skill.description,
-    file_count: skill.file_count,
-    size: skill.size,
-    content_hash: skill.content_hash,
-    latest_version: skill.latest_version,
-    default_version: skill.default_version,
-    created_at: skill.created_at,
-    updated_at: skill.updated_at,
-  };
+  return asDeclared(skillSchema, skill);
 }
 
 export function presentSkillVersion(version: SkillVersionRow): z.infer<typeof skillVersionSchema> {
-  return {
-    skill_id: version.skill_id,
-    version: version.version,
-    name: version.name,
-    description: version.description,
-    license: version.license,
-    compatibility: version.compatibility,
-    metadata: version.metadata,
-    allowed_tools: [...version.allowed_tools],
-    file_count: version.files.length,
-    size: version.size,
-    content_hash: version.content_hash,
-    created_by: version.created_by,
-    created_at: version.created_at,
-  };
+  return asDeclared(skillVersionSchema, { ...version, file_count: version.files.length });
 }
 
 export function presentFiles(files: readonly ListedFile[]): z.infer<typeof skillVersionWithFilesSchema>["files"] {

@@ -3,20 +3,24 @@ import { z } from "zod";
 import { seesSecrets } from "../../domain/accounts/principal.ts";
 import type { Principal } from "../../domain/accounts/principal.ts";
 import { jsonObjectSchema } from "../../domain/json-schema.ts";
+import { asDeclared } from "../http/as-declared.ts";
 import { TRIGGER_KINDS } from "../../domain/triggers/trigger.ts";
 import { maskLiterals } from "../../platform/logging/literal-secrets.ts";
 import type { TriggerDetail, TriggerRow } from "../../stores/triggers/triggers.ts";
 
-export const triggerSchema = z
-  .object({
-    id: z.uuid(),
-    project_id: z.uuid(),
-    provider_id: z.string(),
-    trigger_id: z.string(),
-    kind: z.enum(TRIGGER_KINDS),
-    config: jsonObjectSchema.describe("Without its secret."),
-    inputs: z.record(z.string(), z.string()),
-    enabled: z.boolean(),
+const settingsSchema = z.object({
+  id: z.uuid(),
+  project_id: z.uuid(),
+  provider_id: z.string(),
+  trigger_id: z.string(),
+  kind: z.enum(TRIGGER_KINDS),
+  config: jsonObjectSchema.describe("Without its secret."),
+  inputs: z.record(z.string(), z.string()),
+  enabled: z.boolean(),
+});
+
+export const triggerSchema = settingsSchema
+  .extend({
     last_fired_at: z.iso.datetime().nullable(),
     last_run_id: z.uuid().nullable(),
     last_error: z.string().nullable().describe("Why it started no run when it last should have."),
@@ -45,26 +49,9 @@ export const createdTriggerSchema = triggerDetailSchema
 /** What a trigger has been told to do. */
 export function presentTriggerSettings(trigger: Omit<TriggerRow, "secret">, reader: Principal) {
   const config = trigger.config as JsonObject;
-  return {
-    id: trigger.id,
-    project_id: trigger.project_id,
-    provider_id: trigger.provider_id,
-    trigger_id: trigger.trigger_id,
-    kind: trigger.kind,
-    config: seesSecrets(reader) ? config : maskLiterals(config),
-    inputs: trigger.inputs,
-    enabled: trigger.enabled,
-  };
+  return asDeclared(settingsSchema, { ...trigger, config: seesSecrets(reader) ? config : maskLiterals(config) });
 }
 
 export function presentTrigger(trigger: TriggerDetail, reader: Principal): z.infer<typeof triggerSchema> {
-  return {
-    ...presentTriggerSettings(trigger, reader),
-    last_fired_at: trigger.last_fired_at,
-    last_run_id: trigger.last_run_id,
-    last_error: trigger.last_error,
-    last_error_at: trigger.last_error_at,
-    created_at: trigger.created_at,
-    updated_at: trigger.updated_at,
-  };
+  return asDeclared(triggerSchema, { ...trigger, ...presentTriggerSettings(trigger, reader) });
 }

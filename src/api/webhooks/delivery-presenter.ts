@@ -8,6 +8,7 @@ import { DELIVERY_STATUSES, FAILURE_REASONS } from "../../domain/webhooks/webhoo
 import type { OutboxEvent } from "../../stores/webhooks/outbox.ts";
 import type { WebhookAttempt, WebhookDelivery } from "../../stores/webhooks/deliveries.ts";
 import type { WebhookReplay } from "../../stores/webhooks/replays.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const webhookDeliverySchema = z
   .object({
@@ -74,20 +75,11 @@ export const webhookReplaySchema = z
   .meta({ id: "WebhookReplay" });
 
 export function presentDelivery(delivery: WebhookDelivery): z.infer<typeof webhookDeliverySchema> {
-  return {
-    delivery_id: delivery.delivery_id,
-    subscription_id: delivery.subscription_id,
+  return asDeclared(webhookDeliverySchema, {
+    ...delivery,
     event_id: publicEventId(delivery.event_id),
-    event_type: delivery.event_type,
-    status: delivery.status,
-    failure_reason: delivery.failure_reason,
-    attempts: delivery.attempts,
     next_attempt_at: delivery.status === "retrying" ? delivery.next_attempt_at : null,
-    last_status_code: delivery.last_status_code,
-    last_error: delivery.last_error,
-    created_at: delivery.created_at,
-    finished_at: delivery.finished_at,
-  };
+  });
 }
 
 export function presentDeliveryDetail(
@@ -113,26 +105,15 @@ function presentAttempt(
   { address, mask }: { readonly address: (url: string) => string; readonly mask: (text: string) => string },
 ): z.infer<typeof webhookAttemptSchema> {
   const { error_code: code, error_message: message } = attempt;
-  return {
-    attempt: attempt.attempt,
-    at: attempt.at,
-    duration_ms: attempt.duration_ms,
+  return asDeclared(webhookAttemptSchema, {
+    ...attempt,
     url: address(attempt.url),
-    status_code: attempt.status_code,
     error: code === null ? null : { code, message: mask(message ?? "") },
     response_body: attempt.response_body && mask(attempt.response_body),
-  };
+  });
 }
 
 export function presentReplay(replay: WebhookReplay): z.infer<typeof webhookReplaySchema> {
-  return {
-    replay_id: replay.replay_id,
-    subscription_id: replay.subscription_id,
-    since: replay.since,
-    until: replay.until,
-    events: replay.events,
-    only_failed: replay.only_failed,
-    // Of the order: what it queues shows in the list of deliveries.
-    status: "running",
-  };
+  // Of the order: what it queues shows in the list of deliveries.
+  return asDeclared(webhookReplaySchema, { ...replay, status: "running" });
 }

@@ -5,6 +5,7 @@ import type { Principal } from "../../domain/accounts/principal.ts";
 import { maskAddress } from "../../platform/logging/literal-secrets.ts";
 import { MASK } from "../../platform/logging/redaction.ts";
 import type { WebhookSubscription } from "../../stores/webhooks/subscriptions.ts";
+import { asDeclared } from "../http/as-declared.ts";
 
 export const webhookSubscriptionSchema = z
   .object({
@@ -57,24 +58,13 @@ export function presentSubscription(
   subscription: WebhookSubscription,
   reader: Principal,
 ): z.infer<typeof webhookSubscriptionSchema> {
-  return {
-    subscription_id: subscription.subscription_id,
+  return asDeclared(webhookSubscriptionSchema, {
+    ...subscription,
     url: seesSecrets(reader) ? subscription.url : maskAddress(subscription.url),
-    events: subscription.events,
     filter: subscription.project_ids && { project_id: subscription.project_ids },
-    description: subscription.description,
     headers: Object.fromEntries(subscription.header_names.map((name) => [name, MASK])),
-    status: subscription.status,
-    disabled_reason: subscription.disabled_reason,
-    disabled_at: subscription.disabled_at,
-    failing_since: subscription.failing_since,
-    failed_attempts: subscription.failed_attempts,
-    last_success_at: subscription.last_success_at,
-    last_failure_at: subscription.last_failure_at,
     previous_secret_expires_at: stillSigning(subscription),
-    created_at: subscription.created_at,
-    updated_at: subscription.updated_at,
-  };
+  });
 }
 
 export function presentSecret(subscription: WebhookSubscription, text: string): z.infer<typeof webhookSecretSchema> {
