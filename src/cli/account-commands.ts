@@ -19,7 +19,8 @@ import { createKey, createOrganisation, createUser, revokeKey } from "./accounts
 import { CommandFailure } from "./failure.ts";
 import { limitsFrom, withLimits } from "./key-limit-options.ts";
 import type { LimitOptions } from "./key-limit-options.ts";
-import { show, table, withDatabase } from "./options.ts";
+import { showTable } from "./listing.ts";
+import { show, withDatabase } from "./options.ts";
 import { readBy, readId, readTime } from "./values.ts";
 import { invocation } from "./shell.ts";
 
@@ -43,9 +44,11 @@ export function addAccountCommands(program: Command): void {
   });
   withDatabase(orgs.command("list").description("list organisations"), async (database, options) => {
     const all = await database.system(listOrganisations);
-    show(options.json, all, () =>
-      table([["ORGANISATION", "NAME", "CREATED"], ...all.map((org) => [org.org_id, org.name, org.created_at])]),
-    );
+    showTable(options.json, all, {
+      ORGANISATION: ({ org_id }) => org_id,
+      NAME: ({ name }) => name,
+      CREATED: ({ created_at }) => created_at,
+    });
   });
 
   const users = program.command("users").description("users of an organisation");
@@ -100,19 +103,14 @@ export function addAccountCommands(program: Command): void {
     withOrganisation(keys.command("list").description("list the keys that hold")),
     async (database, options) => {
       const all = await allKeys(database, await organisationOf(database, options.org));
-      show(options.json, all, () =>
-        table([
-          ["KEY", "KIND", "PREFIX", "NAME", "LAST USED", "EXPIRES"],
-          ...all.map((key) => [
-            key.key_id,
-            key.kind,
-            key.prefix,
-            key.name,
-            key.last_used_at ?? NEVER,
-            key.expires_at ?? NEVER,
-          ]),
-        ]),
-      );
+      showTable(options.json, all, {
+        KEY: ({ key_id }) => key_id,
+        KIND: ({ kind }) => kind,
+        PREFIX: ({ prefix }) => prefix,
+        NAME: ({ name }) => name,
+        "LAST USED": ({ last_used_at }) => last_used_at ?? NEVER,
+        EXPIRES: ({ expires_at }) => expires_at ?? NEVER,
+      });
     },
   );
   const keyToRevoke = keys

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
+import type { ErasureView } from "../api/erasures/erasures.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { untilInterrupted } from "./interrupted.ts";
@@ -13,17 +14,6 @@ import { readId } from "./values.ts";
 
 interface Options extends ApiOptions {
   readonly wait?: boolean;
-}
-
-interface Erasure {
-  readonly erasure_id: string;
-  readonly project_id: string | null;
-  readonly state: string;
-  readonly removed: Readonly<Record<string, number>>;
-  readonly left: ReadonlyArray<{ readonly store: string; readonly count: number | null; readonly reason: string }>;
-  readonly problem: string | null;
-  readonly created_at: string;
-  readonly finished_at: string | null;
 }
 
 const PATH = "/v2/erasures";
@@ -53,7 +43,7 @@ export function addErasureCommands(program: Command): void {
           2,
         );
       }
-      const started = await api.post<Erasure>(PATH, { user_id, project_id: project?.project_id ?? null });
+      const started = await api.post<ErasureView>(PATH, { user_id, project_id: project?.project_id ?? null });
       await report(api, started, options);
     });
   withApiOptions(
@@ -65,9 +55,9 @@ export function addErasureCommands(program: Command): void {
     .option("--wait", WAIT)
     .action(async (id: string, options: Options) => {
       const { api } = openApi(options);
-      await report(api, await api.get<Erasure>(`${PATH}/${id}`), options);
+      await report(api, await api.get<ErasureView>(`${PATH}/${id}`), options);
     });
-  addList<Erasure>(erasures, "erasures", PATH, {
+  addList<ErasureView>(erasures, "erasures", PATH, {
     ERASURE: ({ erasure_id }) => erasure_id,
     STATE: ({ state }) => state,
     PROJECT: ({ project_id }) => project_id ?? "all",
@@ -76,7 +66,7 @@ export function addErasureCommands(program: Command): void {
   });
 }
 
-async function report(api: ApiClient, first: Erasure, { json, wait }: Options): Promise<void> {
+async function report(api: ApiClient, first: ErasureView, { json, wait }: Options): Promise<void> {
   const { erasure_id } = first;
   const again = `${invocation()} erasures show ${erasure_id}`;
   const last =
@@ -87,7 +77,7 @@ async function report(api: ApiClient, first: Erasure, { json, wait }: Options): 
 }
 
 /** Waits until it is done, and shows the progress on a terminal. */
-async function follow(api: ApiClient, first: Erasure): Promise<Erasure> {
+async function follow(api: ApiClient, first: ErasureView): Promise<ErasureView> {
   const progress = createProgress();
   let erasure = first;
   while (erasure.finished_at === null) {
@@ -95,15 +85,15 @@ async function follow(api: ApiClient, first: Erasure): Promise<Erasure> {
       `${total(erasure).toLocaleString()} removed${erasure.problem === null ? "" : `; ${erasure.problem}`}`,
     );
     await delay(LOOK_MS);
-    erasure = await api.get<Erasure>(`${PATH}/${erasure.erasure_id}`);
+    erasure = await api.get<ErasureView>(`${PATH}/${erasure.erasure_id}`);
   }
   progress.end();
   return erasure;
 }
 
-const total = ({ removed }: Erasure): number => Object.values(removed).reduce((sum, count) => sum + count, 0);
+const total = ({ removed }: ErasureView): number => Object.values(removed).reduce((sum, count) => sum + count, 0);
 
-function describe(erasure: Erasure, again: string): string[] {
+function describe(erasure: ErasureView, again: string): string[] {
   const { erasure_id, state, removed, left, problem, finished_at } = erasure;
   return [
     `erasure ${erasure_id}  ${state}`,

@@ -2,11 +2,11 @@ import { access, constants, stat, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
+import type { ExperimentView, StatusView } from "../api/evals/experiment-presenter.ts";
 import { isUuid } from "../domain/uuid.ts";
 import type { ApiClient } from "./api-client.ts";
 import { createFromFile, readEvalFile } from "./eval-file.ts";
 import { junitOf } from "./eval-junit.ts";
-import type { ExperimentView, Status } from "./eval-status.ts";
 import { CommandFailure } from "./failure.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
@@ -39,7 +39,7 @@ export function addEvalCommands(program: Command): void {
         () => runToEnd(api, id, options.json !== true),
         `The experiment goes on. Follow it again: ${invocation()} eval run ${id}`,
       );
-      const status = await api.get<Status>(`/v2/evals/experiments/${id}/status`);
+      const status = await api.get<StatusView>(`/v2/evals/experiments/${id}/status`);
       show(options.json, { ...experiment, status }, () => linesOf(experiment, status));
       if (options.junit !== undefined) await writeFile(options.junit, await junitOf(api, experiment, status));
       const isGood = experiment.state === "COMPLETED" && (experiment.verdict ?? "passed") === "passed";
@@ -65,7 +65,7 @@ async function runToEnd(api: ApiClient, id: string, isWatched: boolean): Promise
   for (let shown = ""; ;) {
     const experiment = await api.get<ExperimentView>(path);
     if (isWatched) {
-      const line = progressLine(await api.get<Status>(`${path}/status`));
+      const line = progressLine(await api.get<StatusView>(`${path}/status`));
       if (line !== shown) process.stderr.write(process.stderr.isTTY ? `\r\u001b[K${line}` : `${line}\n`);
       shown = line;
     }
@@ -77,13 +77,16 @@ async function runToEnd(api: ApiClient, id: string, isWatched: boolean): Promise
   }
 }
 
-function progressLine({ state, counts, eta_seconds }: Status): string {
-  const { rows = 0, pending = 0, running = 0, failed = 0 } = counts;
+function progressLine({ state, counts, eta_seconds }: StatusView): string {
+  const { rows, pending, running, failed } = counts;
   const eta = eta_seconds === null ? "" : `, about ${eta_seconds} s to go`;
   return `${state.toLowerCase()}: ${rows - pending - running} of ${rows} rows${failed > 0 ? `, ${failed} failed` : ""}${eta}`;
 }
 
-function linesOf({ experiment_id, name, state, verdict, unscored, error }: ExperimentView, status: Status): string[] {
+function linesOf(
+  { experiment_id, name, state, verdict, unscored, error }: ExperimentView,
+  status: StatusView,
+): string[] {
   const compared = status.per_evaluator.some(({ baseline }) => baseline !== null);
   const head = [
     "evaluator",
@@ -118,7 +121,7 @@ function linesOf({ experiment_id, name, state, verdict, unscored, error }: Exper
       ? styled("green", `pass  ${text}`)
       : styled("red", `${passed === null ? "?" : "FAIL"}  ${text}`);
   });
-  const { rows: total = 0, completed = 0, failed = 0 } = status.counts;
+  const { rows: total, completed, failed } = status.counts;
   return [
     `${name} (${experiment_id})`,
     `${state}${error === null ? "" : `: ${error.message}`}; ${completed} of ${total} rows completed, ${failed} failed; cost ${number(status.usage.cost_usd)} USD`,

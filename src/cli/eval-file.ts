@@ -4,6 +4,7 @@ import { z } from "zod";
 import { isUuid } from "../domain/uuid.ts";
 import type { ApiClient, Query } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
+import { allNamed } from "./listing.ts";
 
 const evaluator = z.union([
   z.string(),
@@ -28,14 +29,6 @@ const evalFile = z.strictObject({
 });
 type EvalFile = z.output<typeof evalFile>;
 type EvaluatorOfFile = z.output<typeof evaluator>;
-
-interface Page<Item> {
-  readonly data: Item[];
-  readonly cursor: string | null;
-}
-interface Named {
-  readonly name: string;
-}
 
 /** Reads a file in YAML or JSON. Throws a CommandFailure that names it. */
 export async function readEvalFile(file: string): Promise<EvalFile> {
@@ -89,7 +82,7 @@ export async function createFromFile(api: ApiClient, file: EvalFile): Promise<st
 async function baselineOf(api: ApiClient, baseline: string | undefined, of: Query): Promise<string | null> {
   if (baseline !== "previous") return baseline ?? null;
   const query = { ...of, state: "COMPLETED", page_size: 1 };
-  const { data } = await api.get<Page<{ experiment_id: string }>>("/v2/evals/experiments", query);
+  const { data } = await api.get<{ data: { experiment_id: string }[] }>("/v2/evals/experiments", query);
   return data[0]?.experiment_id ?? null;
 }
 
@@ -98,9 +91,8 @@ function evaluatorId(api: ApiClient, name: string): Promise<string> {
 }
 
 async function settleEvaluator(api: ApiClient, { name, ...wanted }: Exclude<EvaluatorOfFile, string>): Promise<string> {
-  const found = (await allOf<Named & { evaluator_id: string; type: string }>(api, "/v2/evals/evaluators")).find(
-    (each) => each.name === name && each.type === wanted.type,
-  );
+  const named = await allNamed<{ evaluator_id: string; type: string }>(api, "/v2/evals/evaluators", name);
+  const found = named.find(({ type }) => type === wanted.type);
   if (found === undefined) {
     return (await api.post<{ evaluator_id: string }>("/v2/evals/evaluators", { name, ...wanted })).evaluator_id;
   }
@@ -122,19 +114,8 @@ function covers(value: unknown, wanted: unknown): boolean {
 
 async function idOf(api: ApiClient, path: string, member: string, what: string, name: string): Promise<string> {
   if (isUuid(name)) return name;
-  const found = (await allOf<Named & Record<string, string>>(api, path)).filter((each) => each.name === name);
-  const [one, other] = found;
+  const [one, other] = await allNamed<Record<string, string>>(api, path, name);
   if (one === undefined) throw new CommandFailure(`There is no ${what} called ${name}.`, 2);
   if (other !== undefined) throw new CommandFailure(`Several ${what}s are called ${name}: give the id of one.`, 2);
   return one[member] ?? "";
-}
-
-async function allOf<Item>(api: ApiClient, path: string): Promise<Item[]> {
-  const items: Item[] = [];
-  for (let cursor: string | undefined; ;) {
-    const page: Page<Item> = await api.get(path, { page_size: 200, cursor });
-    items.push(...page.data);
-    if (page.cursor === null) return items;
-    cursor = page.cursor;
-  }
 }

@@ -1,57 +1,34 @@
+import type { ExperimentRowView, ExperimentView, StatusView } from "../api/evals/experiment-presenter.ts";
 import type { ApiClient } from "./api-client.ts";
-import type { ExperimentView, Status } from "./eval-status.ts";
-
-interface Row {
-  readonly row_id: string;
-  readonly external_id: string | null;
-  readonly repetition: number;
-  readonly run_id: string | null;
-  readonly state: string;
-  readonly error: { readonly code: string; readonly message: string } | null;
-  readonly latency_ms: number | null;
-  readonly scores: ReadonlyArray<{
-    readonly evaluator_id: string;
-    readonly value: unknown;
-    readonly passed: boolean | null;
-    readonly reasoning: string | null;
-    readonly error: { readonly code: string; readonly message: string } | null;
-  }>;
-}
+import { itemsOf } from "./listing.ts";
 
 /** The rows of an experiment as JUnit XML: a case for each, which fails where one of its scores does; and one for each gate. */
 export async function junitOf(
   api: ApiClient,
   experiment: Pick<ExperimentView, "experiment_id" | "name">,
-  status: Status,
+  status: StatusView,
 ): Promise<string> {
   const names = new Map(status.per_evaluator.map(({ evaluator_id, name }) => [evaluator_id, name]));
   const cases: string[] = [];
   let failures = 0;
   let errors = 0;
-  for (let cursor: string | undefined; ;) {
-    const path = `/v2/evals/experiments/${experiment.experiment_id}/rows`;
-    const page = await api.get<{ data: Row[]; cursor: string | null }>(path, { page_size: 200, order: "asc", cursor });
-    for (const row of page.data) {
-      const failed = row.scores.filter(({ passed }) => passed === false);
-      const broken = row.scores.filter(({ error }) => error !== null);
-      const name = `${row.external_id ?? row.row_id}${row.repetition > 1 ? ` (${row.repetition})` : ""}`;
-      const texts = [
-        ...(row.error === null ? [] : [`${row.error.code}: ${row.error.message}`]),
-        ...broken.map(({ evaluator_id, error }) => `${names.get(evaluator_id)}: ${error?.code}: ${error?.message}`),
-        ...failed.map(
-          ({ evaluator_id, value, reasoning }) =>
-            `${names.get(evaluator_id)}: ${JSON.stringify(value)} ${reasoning ?? ""}`,
-        ),
-      ];
-      const isError = row.error !== null || broken.length > 0;
-      if (isError) errors += 1;
-      else if (failed.length > 0) failures += 1;
-      cases.push(
-        testCase("rows", name, isError ? "error" : failed.length > 0 ? "failure" : null, texts, row.latency_ms),
-      );
-    }
-    if (page.cursor === null) break;
-    cursor = page.cursor;
+  const path = `/v2/evals/experiments/${experiment.experiment_id}/rows`;
+  for await (const row of itemsOf<ExperimentRowView>(api, path, { order: "asc" })) {
+    const failed = row.scores.filter(({ passed }) => passed === false);
+    const broken = row.scores.filter(({ error }) => error !== null);
+    const name = `${row.external_id ?? row.row_id}${row.repetition > 1 ? ` (${row.repetition})` : ""}`;
+    const texts = [
+      ...(row.error === null ? [] : [`${row.error.code}: ${row.error.message}`]),
+      ...broken.map(({ evaluator_id, error }) => `${names.get(evaluator_id)}: ${error?.code}: ${error?.message}`),
+      ...failed.map(
+        ({ evaluator_id, value, reasoning }) =>
+          `${names.get(evaluator_id)}: ${JSON.stringify(value)} ${reasoning ?? ""}`,
+      ),
+    ];
+    const isError = row.error !== null || broken.length > 0;
+    if (isError) errors += 1;
+    else if (failed.length > 0) failures += 1;
+    cases.push(testCase("rows", name, isError ? "error" : failed.length > 0 ? "failure" : null, texts, row.latency_ms));
   }
   for (const { metric, op, value, vs, observed, passed, evaluator_id, unscored } of status.gates) {
     const whose = names.get(evaluator_id ?? "");

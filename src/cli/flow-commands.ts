@@ -1,11 +1,15 @@
 import type { Command } from "commander";
+import type { z } from "zod";
+import type { DocumentView } from "../api/documents/document-presenter.ts";
+import type { flowValidationSchema } from "../api/projects/flow-io-presenter.ts";
+import type { presentProject } from "../api/projects/project-presenter.ts";
 import { CommandFailure } from "./failure.ts";
 import type { ApiClient } from "./api-client.ts";
 import type { DevState } from "./dev-state.ts";
 import { deployFlow, findProject, readFlowFile, requireProject, resolveNames } from "./flow-file.ts";
-import { addDelete, addList, newest } from "./listing.ts";
+import { addDelete, addList, newest, showTable } from "./listing.ts";
 import { addMemberCommands } from "./member-commands.ts";
-import { openApi, organisationOf, show, table, withApiOptions } from "./options.ts";
+import { openApi, organisationOf, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { plainText } from "./plain-text.ts";
 
@@ -13,39 +17,14 @@ interface Options extends ApiOptions {
   readonly project?: string;
 }
 
-interface FlowProblem {
-  readonly severity: string;
-  readonly node_path: string | null;
-  readonly path: unknown;
-  readonly message: string;
-  readonly hint: string | null;
-}
-
-interface FlowReport {
-  readonly valid: boolean;
-  readonly problems: readonly FlowProblem[];
-}
-
-interface Project {
-  readonly project_id: string;
-  readonly name: string;
-  readonly published_version: number | null;
-  readonly created_at: string;
-}
-
-interface UploadedDocument {
-  readonly file_id: string;
-  readonly filename: string;
-  readonly size: number;
-  readonly status: string;
-  readonly created_at: string;
-}
-
 interface HandleOptions extends Options {
   readonly user: string;
   readonly org?: string;
   readonly name?: string;
 }
+
+type FlowReport = z.infer<typeof flowValidationSchema>;
+type Project = ReturnType<typeof presentProject>;
 
 /** `deploy`, `validate`, `projects list|delete` and `documents list|delete`. */
 export function addFlowCommands(program: Command): void {
@@ -107,19 +86,13 @@ export function addFlowCommands(program: Command): void {
     async (project: string, node: string, options: HandleOptions) => {
       const { api, dev } = openApi(options);
       const path = await pathOf(api, dev, [project, node], options);
-      const data = await newest<UploadedDocument>(api, path);
-      show(options.json, data, () =>
-        table([
-          ["DOCUMENT", "STATUS", "BYTES", "UPLOADED", "NAME"],
-          ...data.map((each) => [
-            each.file_id,
-            each.status,
-            String(each.size),
-            each.created_at,
-            plainText(each.filename),
-          ]),
-        ]),
-      );
+      showTable(options.json, await newest<DocumentView>(api, path), {
+        DOCUMENT: ({ file_id }) => file_id,
+        STATUS: ({ status }) => status,
+        BYTES: ({ size }) => String(size),
+        UPLOADED: ({ created_at }) => created_at,
+        NAME: ({ filename }) => plainText(filename),
+      });
     },
   );
   ofHandle(documents.command("delete").description("delete them all, or one"))
@@ -132,7 +105,7 @@ export function addFlowCommands(program: Command): void {
     });
 }
 
-function lineOf({ severity, node_path, path, message, hint }: FlowProblem): string {
+function lineOf({ severity, node_path, path, message, hint }: FlowReport["problems"][number]): string {
   const place = [node_path ?? "", typeof path === "string" ? path : JSON.stringify(path)].filter(Boolean).join(" ");
   return `${severity}: ${place}: ${message}${hint ? ` (${hint})` : ""}`;
 }

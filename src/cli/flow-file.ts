@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
+import { allNamed } from "./listing.ts";
 import { isUuid } from "../domain/uuid.ts";
 
 /** A flow as read from a file: checked by the API, not here. */
@@ -90,14 +91,7 @@ export async function resolveNames(api: ApiClient, flow: FlowFile): Promise<Flow
 /** The id of what has a name; undefined when nothing has. Throws when several have. */
 export async function findByName(api: ApiClient, kind: Named, name: string): Promise<string | undefined> {
   const { path, member, noun } = NAMED[kind];
-  const found: string[] = [];
-  let cursor: string | undefined;
-  do {
-    type Page = { data: Record<string, string>[]; cursor: string | null; has_more: boolean };
-    const page = await api.get<Page>(path, { page_size: 200, cursor });
-    found.push(...page.data.filter((each) => each["name"] === name).map((each) => each[member] ?? ""));
-    cursor = page.has_more ? (page.cursor ?? undefined) : undefined;
-  } while (cursor !== undefined);
+  const found = (await allNamed<Record<string, string>>(api, path, name)).map((each) => each[member] ?? "");
   if (found.length > 1) {
     throw new CommandFailure(`Several ${noun}s are called ${name}; name one by its id: ${found.join(", ")}`, 2);
   }

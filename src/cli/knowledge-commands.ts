@@ -2,6 +2,7 @@ import { Option } from "commander";
 import type { Command } from "commander";
 import { QUERY_STRATEGIES } from "../domain/knowledge/query.ts";
 import type { KnowledgeAnswer, KnowledgeResult, QueryStrategy } from "../domain/knowledge/query.ts";
+import type { presentKnowledgeBase } from "../api/knowledge/knowledge-base-presenter.ts";
 import { addDelete, addList } from "./listing.ts";
 import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
@@ -25,15 +26,7 @@ interface QueryOptions extends ApiOptions {
   readonly neighbors: number;
 }
 
-interface KnowledgeBase {
-  readonly knowledge_base_id: string;
-  readonly name: string;
-  readonly indexing_params: { readonly embedding_params: { readonly embedding_model: string | null } };
-  readonly total_files: number;
-  readonly total_indexed_files: number;
-  readonly total_error_files: number;
-  readonly reindex_required: boolean;
-}
+type KnowledgeBase = ReturnType<typeof presentKnowledgeBase>;
 
 const PATH = "/v2/knowledge-bases";
 

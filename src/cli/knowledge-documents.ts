@@ -4,11 +4,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Option } from "commander";
 import type { Command } from "commander";
 import { eachAtOnce } from "../platform/at-once.ts";
+import type { ResourceView } from "../api/knowledge/resource-presenter.ts";
+import type { presentSync } from "../api/knowledge/sync-presenter.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { newest } from "./listing.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { newest, showTable } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { createProgress } from "./progress.ts";
 import { plainText } from "./plain-text.ts";
@@ -21,30 +23,14 @@ interface SyncOptions extends ApiOptions {
   readonly keepMissing?: boolean;
 }
 
-interface Sync {
-  readonly sync_id: string;
-  readonly state: string;
-  readonly total: number;
-  readonly counts: Readonly<Record<string, number>>;
-  readonly error: { readonly message: string } | null;
-  readonly errors: readonly { readonly address: string; readonly code: string; readonly message: string }[];
-}
-
-interface Resource {
-  readonly resource_id: string;
-  readonly resource_path: string;
-  readonly source_url: string | null;
-  readonly status: string;
-  readonly chunk_count: number | null;
-  readonly error: { readonly message: string } | null;
-}
-
 interface Added {
   readonly name: string;
   readonly resource_id: string | null;
   status: string;
   error: { readonly code: string; readonly message: string } | null;
 }
+
+type Sync = ReturnType<typeof presentSync>;
 
 const PATH = "/v2/knowledge-bases";
 const POLL_MS = 500;
@@ -95,19 +81,13 @@ export function addDocumentCommands(kb: Command): void {
       .argument("<knowledge_base_id>", "which", base),
   ).action(async (knowledgeBaseId: string, options: ApiOptions) => {
     const { api } = openApi(options);
-    const data = await newest<Resource>(api, `${PATH}/${knowledgeBaseId}/resources`);
-    show(options.json, data, () =>
-      table([
-        ["DOCUMENT", "STATUS", "CHUNKS", "NAME", "ERROR"],
-        ...data.map((each) => [
-          each.resource_id,
-          each.status,
-          String(each.chunk_count ?? ""),
-          plainText(each.source_url ?? each.resource_path),
-          plainText(each.error?.message ?? ""),
-        ]),
-      ]),
-    );
+    showTable(options.json, await newest<ResourceView>(api, `${PATH}/${knowledgeBaseId}/resources`), {
+      DOCUMENT: ({ resource_id }) => resource_id,
+      STATUS: ({ status }) => status,
+      CHUNKS: ({ chunk_count }) => String(chunk_count),
+      NAME: ({ source_url, resource_path }) => plainText(source_url ?? resource_path),
+      ERROR: ({ error }) => plainText(error?.message ?? ""),
+    });
   });
 
   withApiOptions(
@@ -150,7 +130,9 @@ export function addDocumentCommands(kb: Command): void {
       }
       progress.end();
       show(options.json, sync, () => [
-        ...sync.errors.map(({ address, code, message }) => `${plainText(address)}: ${plainText(message)} (${code})`),
+        ...(sync.errors ?? []).map(
+          ({ address, code, message }) => `${plainText(address)}: ${plainText(message)} (${code})`,
+        ),
         `${mode === "dry_run" ? "Dry run" : "Sync"} ${sync.state}: ${Object.entries(sync.counts)
           .map(([outcome, count]) => `${count} ${outcome}`)
           .join(", ")}`,

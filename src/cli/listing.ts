@@ -1,8 +1,13 @@
 import type { Command } from "commander";
-import type { ApiClient } from "./api-client.ts";
+import type { ApiClient, Query } from "./api-client.ts";
 import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { readId } from "./values.ts";
+
+interface Page<Item> {
+  readonly data: readonly Item[];
+  readonly cursor: string | null;
+}
 
 const MOST = 200;
 
@@ -13,26 +18,44 @@ export async function newest<Item>(
   filter: Readonly<Record<string, string | undefined>> = {},
 ): Promise<readonly Item[]> {
   const query = { ...filter, page_size: MOST };
-  const { data, cursor } = await api.get<{ data: Item[]; cursor: string | null }>(path, query);
+  const { data, cursor } = await api.get<Page<Item>>(path, query);
   if (cursor !== null) console.error(`These are the newest ${MOST}; GET ${path} has the others.`);
   return data;
 }
 
-/** Adds `list`: one page of 200 as a table. `columns`: heading to cell. */
-export function addList<Item>(
-  group: Command,
-  what: string,
-  path: string,
-  columns: Readonly<Record<string, (item: Item) => string>>,
-): void {
+/** All items of a list, in its order, read page by page. */
+export async function* itemsOf<Item>(api: ApiClient, path: string, query: Query = {}): AsyncGenerator<Item> {
+  for (let cursor: string | undefined; ;) {
+    const page: Page<Item> = await api.get(path, { ...query, page_size: MOST, cursor });
+    yield* page.data;
+    if (page.cursor === null) return;
+    cursor = page.cursor;
+  }
+}
+
+/** All items of a list that have a name. */
+export async function allNamed<Item>(api: ApiClient, path: string, name: string): Promise<Item[]> {
+  const found: Item[] = [];
+  for await (const item of itemsOf<Item & { readonly name: string }>(api, path))
+    if (item.name === name) found.push(item);
+  return found;
+}
+
+/** Columns of a table, in its order: heading to cell. */
+export type Columns<Item> = Readonly<Record<string, (item: Item) => string>>;
+
+/** Prints items as a JSON document, or as a table. */
+export function showTable<Item>(json: boolean | undefined, items: readonly Item[], columns: Columns<Item>): void {
+  const cells = Object.values(columns);
+  show(json, items, () => table([Object.keys(columns), ...items.map((item) => cells.map((cell) => cell(item)))]));
+}
+
+/** Adds `list`: one page of 200 as a table. */
+export function addList<Item>(group: Command, what: string, path: string, columns: Columns<Item>): void {
   withApiOptions(group.command("list").description(`list ${what}, the newest first`)).action(
     async (options: ApiOptions) => {
       const { api } = openApi(options);
-      const data = await newest<Item>(api, path);
-      const cells = Object.values(columns);
-      show(options.json, data, () =>
-        table([Object.keys(columns), ...data.map((item) => cells.map((cell) => cell(item)))]),
-      );
+      showTable(options.json, await newest<Item>(api, path), columns);
     },
   );
 }

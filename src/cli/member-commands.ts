@@ -6,8 +6,8 @@ import { isUuid } from "../domain/uuid.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
-import { newest } from "./listing.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { newest, showTable } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 
 interface Member {
@@ -25,10 +25,11 @@ export function addMemberCommands(projects: Command): void {
   ).action(async (name: string, options: ApiOptions) => {
     const { api } = openApi(options);
     const { project_id } = await requireProject(api, name);
-    const data = await newest<Member>(api, `/v2/projects/${project_id}/members`);
-    show(options.json, data, () =>
-      table([["USER", "E-MAIL", "ROLE"], ...data.map(({ user_id, email, role }) => [user_id, email, role])]),
-    );
+    showTable(options.json, await newest<Member>(api, `/v2/projects/${project_id}/members`), {
+      USER: ({ user_id }) => user_id,
+      "E-MAIL": ({ email }) => email,
+      ROLE: ({ role }) => role,
+    });
   });
   withApiOptions(
     members

@@ -3,6 +3,9 @@ import { Option } from "commander";
 import type { Command } from "commander";
 import type { JsonObject } from "../domain/json.ts";
 import { CONNECTION_SCHEMES } from "../domain/providers/connection.ts";
+import type { presentActionRun } from "../api/providers/action-run-presenter.ts";
+import type { presentConnection } from "../api/providers/connection-presenter.ts";
+import type { presentProvider } from "../api/providers/provider-presenter.ts";
 import { CommandFailure } from "./failure.ts";
 import { addDelete, addList } from "./listing.ts";
 import { openApi, show, withApiOptions } from "./options.ts";
@@ -43,30 +46,9 @@ interface Preview {
   readonly used_by: ReadonlyArray<{ readonly name: string; readonly action_ids: readonly string[] }>;
 }
 
-interface Provider {
-  readonly provider_id: string;
-  readonly provider_version: string;
-  readonly name: string;
-  readonly source: string;
-}
-
-interface Connection {
-  readonly connection_id: string;
-  readonly name: string;
-  readonly provider_id: string;
-  readonly scheme: string;
-  readonly status: string;
-  readonly status_reason: string | null;
-}
-
-interface ActionRun {
-  readonly action_run_id: string;
-  readonly state: string;
-  readonly successful: boolean | null;
-  readonly outputs: unknown;
-  readonly error: { readonly code: string; readonly message: string } | null;
-  readonly rendered_request: unknown;
-}
+type Provider = ReturnType<typeof presentProvider>;
+type Connection = ReturnType<typeof presentConnection>;
+type ActionRun = Awaited<ReturnType<typeof presentActionRun>>;
 
 /** `providers import|list|delete`, `connections create|check|list|delete`, `actions run`. */
 export function addProviderCommands(program: Command): void {

@@ -2,13 +2,13 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
+import type { RunView } from "../api/runs/run-presenter.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { openApi, organisationOf, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { describeRun, isFailure } from "./run-view.ts";
-import type { Run } from "./run-view.ts";
 import { openUploadFile } from "./upload-file.ts";
 import { invocation } from "./shell.ts";
 import { collectPairs, collectPaths } from "./values.ts";
@@ -51,7 +51,7 @@ export function addRunCommand(program: Command): void {
         );
         console.error(`uploaded ${filename} (${size} bytes) for ${node}`);
       }
-      const started = await api.post<Run>("/v2/runs", {
+      const started = await api.post<RunView>("/v2/runs", {
         project_id,
         version: options.version,
         inputs,
@@ -69,13 +69,13 @@ export function addRunCommand(program: Command): void {
 }
 
 /** Prints one line per event until the run is terminal or paused; returns the run as it then is. */
-async function follow(api: ApiClient, runId: string): Promise<Run> {
+async function follow(api: ApiClient, runId: string): Promise<RunView> {
   for await (const { event, data } of api.events(`/v2/runs/${runId}`)) {
     const line = describeEvent(event, data as Record<string, unknown>);
     if (line !== undefined) console.error(line);
     if (event === "run.finished" || event === "run.paused") break;
   }
-  return api.get<Run>(`/v2/runs/${runId}`);
+  return api.get<RunView>(`/v2/runs/${runId}`);
 }
 
 interface NodeEvent {

@@ -1,5 +1,6 @@
+import type { z } from "zod";
+import type { RunView, runWithNodesSchema } from "../api/runs/run-presenter.ts";
 import { assigneesText } from "../domain/runs/assignees.ts";
-import type { Assignees } from "../domain/runs/assignees.ts";
 import { formSample } from "./form-sample.ts";
 import { table } from "./options.ts";
 import { plainText } from "./plain-text.ts";
@@ -8,33 +9,15 @@ import { invocation, quoted } from "./shell.ts";
 /** The action that needs no data. */
 const REJECT = "reject";
 
-/** The members of a run that the command line shows. */
-export interface Run {
-  readonly run_id: string;
-  readonly project_id: string;
-  readonly state: string;
-  readonly state_reason: string | null;
-  readonly outputs: Readonly<Record<string, unknown>> | null;
-  readonly error: { readonly code: string; readonly message: string; readonly path: string | null } | null;
-  readonly pauses: readonly {
-    readonly pause_id: string;
-    readonly message: string;
-    readonly status: string;
-    readonly form: Readonly<Record<string, unknown>> | null;
-    readonly actions: readonly { readonly id: string }[];
-    readonly assignees: Assignees | null;
-  }[];
-  readonly latency_ms: number | null;
-  readonly created_at: string;
-}
+export type RunWithNodes = z.infer<typeof runWithNodesSchema>;
 
 /** Whether a run failed or was cancelled. */
-export function isFailure(run: Run): boolean {
+export function isFailure(run: RunView): boolean {
   return run.state === "FAILED" || run.state === "CANCELLED";
 }
 
 /** A run as lines for a terminal: its state, and what it returned, waits for or failed with. */
-export function describeRun(run: Run): string[] {
+export function describeRun(run: RunView): string[] {
   const took = run.latency_ms === null ? "" : ` in ${run.latency_ms} ms`;
   const lines = [`${run.state}${took}${run.state_reason ? ` (${run.state_reason})` : ""}`];
   if (run.error) lines.push(`${run.error.path ?? "run"}: ${run.error.message} (${run.error.code})`);
@@ -53,22 +36,6 @@ export function describeRun(run: Run): string[] {
     }
   }
   return lines;
-}
-
-/** A run with its nodes and times. */
-export interface RunWithNodes extends Run {
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
-  readonly nodes?: readonly {
-    readonly path: string;
-    readonly type: string;
-    readonly state: string;
-    readonly attempts: number;
-    readonly started_at: string | null;
-    readonly finished_at: string | null;
-    readonly error: { readonly message: string } | null;
-  }[];
-  readonly nodes_truncated?: boolean;
 }
 
 /** When a run was created, began and ended. */

@@ -1,15 +1,17 @@
 import { Option } from "commander";
 import type { Command } from "commander";
+import type { RunView } from "../api/runs/run-presenter.ts";
 import { RUN_STATES } from "../domain/runs/run.ts";
 import type { RunState } from "../domain/runs/run.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { showTable } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { describeNodes, describeRun, describeTimes } from "./run-view.ts";
-import type { Run, RunWithNodes } from "./run-view.ts";
+import type { RunWithNodes } from "./run-view.ts";
 import { readId, readNumber } from "./values.ts";
 
 interface ListOptions extends ApiOptions {
@@ -40,20 +42,15 @@ export function addRunsCommands(program: Command): void {
       const project_id =
         options.project === undefined ? undefined : (await requireProject(api, options.project)).project_id;
       const query = { project_id, state: options.state, page_size: options.limit };
-      const page = await api.get<{ data: Run[] }>("/v2/runs", query);
+      const page = await api.get<{ data: RunView[] }>("/v2/runs", query);
       const names = options.json === true ? new Map<string, string>() : await namesOf(api, page.data);
-      show(options.json, page.data, () =>
-        table([
-          ["RUN", "STATE", "CREATED", "MS", "PROJECT"],
-          ...page.data.map((run) => [
-            run.run_id,
-            run.state,
-            run.created_at,
-            String(run.latency_ms ?? ""),
-            names.get(run.project_id) ?? run.project_id,
-          ]),
-        ]),
-      );
+      showTable(options.json, page.data, {
+        RUN: ({ run_id }) => run_id,
+        STATE: ({ state }) => state,
+        CREATED: ({ created_at }) => created_at,
+        MS: ({ latency_ms }) => String(latency_ms ?? ""),
+        PROJECT: ({ project_id }) => names.get(project_id) ?? project_id,
+      });
     });
 
   withApiOptions(withRun(runs.command("get").description("show a run")))
@@ -74,7 +71,7 @@ export function addRunsCommands(program: Command): void {
     .option("--terminate", "at once, without letting nodes clean up")
     .action(async (runId: string, options: ApiOptions & { reason?: string; terminate?: boolean }) => {
       const { api } = openApi(options);
-      const run = await api.post<Run>(`/v2/runs/${runId}/cancel`, {
+      const run = await api.post<RunView>(`/v2/runs/${runId}/cancel`, {
         mode: options.terminate === true ? "terminate" : "graceful",
         ...(options.reason === undefined ? {} : { reason: options.reason }),
       });
@@ -94,13 +91,13 @@ export function addRunsCommands(program: Command): void {
       const { api } = openApi(options);
       const { pause: pause_id, action, comment, from, fromNode: from_node } = options;
       const answer = { pause_id, action, comment, from, from_node, data: parseData(options.data) };
-      const run = await api.post<Run>(`/v2/runs/${runId}/resume`, answer);
+      const run = await api.post<RunView>(`/v2/runs/${runId}/resume`, answer);
       show(options.json, run, () => [`run ${run.run_id}: ${run.state}`]);
     });
 }
 
 /** The names of the runs' projects; one that was deleted has none any more. */
-async function namesOf(api: ApiClient, runs: readonly Run[]): Promise<Map<string, string>> {
+async function namesOf(api: ApiClient, runs: readonly RunView[]): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   for (const id of new Set(runs.map(({ project_id }) => project_id))) {
     const project = await api.get<{ name: string }>(`/v2/projects/${id}`).catch((error: unknown) => {

@@ -1,6 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import type { Command } from "commander";
+import type { presentSkill } from "../api/skills/skill-presenter.ts";
 import { ApiRefusal } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
 import { addDelete, addList } from "./listing.ts";
@@ -8,15 +9,7 @@ import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { openUploadFile } from "./upload-file.ts";
 
-interface Skill {
-  readonly skill_id: string;
-  readonly name: string;
-  readonly description: string;
-  readonly latest_version: number;
-  readonly default_version: number;
-  readonly file_count: number;
-  readonly size: number;
-}
+type Skill = ReturnType<typeof presentSkill>;
 
 const PATH = "/v2/skills";
 /** Not part of a skill: what the system or version control keeps beside it. */

@@ -1,6 +1,8 @@
 import { Option } from "commander";
 import type { Command } from "commander";
 import { VERIFICATIONS } from "../domain/triggers/trigger.ts";
+import type { z } from "zod";
+import type { createdTriggerSchema } from "../api/triggers/trigger-presenter.ts";
 import { CommandFailure } from "./failure.ts";
 import { requireProject } from "./flow-file.ts";
 import { addDelete, addList } from "./listing.ts";
@@ -20,15 +22,8 @@ interface CreateOptions extends ApiOptions {
   readonly input: Readonly<Record<string, string>>;
 }
 
-interface Trigger {
-  readonly id: string;
-  readonly project_id: string;
-  readonly trigger_id: string;
-  readonly enabled: boolean;
-  readonly last_fired_at: string | null;
-  readonly last_error: string | null;
-  readonly address?: string | null;
-}
+/** Only one that has just been made has an address. */
+type Trigger = z.infer<typeof createdTriggerSchema>;
 
 const PATH = "/v2/triggers";
 

@@ -4,11 +4,13 @@ import type { Command } from "commander";
 import { EVENT_TYPES, TEST_EVENT_TYPE, typesOfPattern } from "../domain/webhooks/events.ts";
 import { DELIVERY_STATUSES } from "../domain/webhooks/webhook.ts";
 import type { DeliveryStatus } from "../domain/webhooks/webhook.ts";
+import type { presentDelivery } from "../api/webhooks/delivery-presenter.ts";
+import type { presentSubscription } from "../api/webhooks/subscription-presenter.ts";
 import { ApiRefusal } from "./api-client.ts";
 import type { ApiClient } from "./api-client.ts";
 import { CommandFailure } from "./failure.ts";
-import { addDelete, newest } from "./listing.ts";
-import { openApi, show, table, withApiOptions } from "./options.ts";
+import { addDelete, newest, showTable } from "./listing.ts";
+import { openApi, show, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { readId, readNumber, readPastTime, requireAddress } from "./values.ts";
 import { startListener } from "./webhook-listener.ts";
@@ -39,28 +41,8 @@ interface ListenOptions extends ApiOptions {
   readonly forward?: string;
 }
 
-interface Subscription {
-  readonly subscription_id: string;
-  readonly url: string;
-  readonly events: readonly string[];
-  readonly status: string;
-  readonly disabled_reason: string | null;
-  readonly last_success_at: string | null;
-  readonly last_failure_at: string | null;
-}
-
-interface Delivery {
-  readonly delivery_id: string;
-  readonly event_id: string;
-  readonly event_type: string;
-  readonly status: string;
-  readonly failure_reason: string | null;
-  readonly attempts: number;
-  readonly next_attempt_at: string | null;
-  readonly last_status_code: number | null;
-  readonly last_error: string | null;
-  readonly created_at: string;
-}
+type Subscription = ReturnType<typeof presentSubscription>;
+type Delivery = ReturnType<typeof presentDelivery>;
 
 const SUBSCRIPTIONS = "/v2/webhooks/subscriptions";
 
@@ -73,19 +55,14 @@ export function addWebhookCommands(program: Command): void {
     .action(async (options: ListOptions) => {
       const { api } = openApi(options);
       const data = await newest<Subscription>(api, SUBSCRIPTIONS, options.failing === true ? { failing: "true" } : {});
-      show(options.json, data, () =>
-        table([
-          ["SUBSCRIPTION", "STATUS", "LAST SUCCESS", "LAST FAILURE", "EVENTS", "URL"],
-          ...data.map((each) => [
-            each.subscription_id,
-            withReason(each.status, each.disabled_reason),
-            each.last_success_at ?? "never",
-            each.last_failure_at ?? "never",
-            each.events.join(","),
-            each.url,
-          ]),
-        ]),
-      );
+      showTable(options.json, data, {
+        SUBSCRIPTION: ({ subscription_id }) => subscription_id,
+        STATUS: ({ status, disabled_reason }) => withReason(status, disabled_reason),
+        "LAST SUCCESS": ({ last_success_at }) => last_success_at ?? "never",
+        "LAST FAILURE": ({ last_failure_at }) => last_failure_at ?? "never",
+        EVENTS: ({ events }) => events.join(","),
+        URL: ({ url }) => url,
+      });
     });
 
   addDelete(webhooks, "a subscription", SUBSCRIPTIONS);
@@ -106,20 +83,15 @@ export function addWebhookCommands(program: Command): void {
         since,
         page_size: limit,
       });
-      show(options.json, page.data, () =>
-        table([
-          ["DELIVERY", "EVENT", "STATUS", "ATTEMPTS", "CREATED", "LAST ANSWER", "NEXT ATTEMPT"],
-          ...page.data.map((each) => [
-            each.delivery_id,
-            each.event_type,
-            withReason(each.status, each.failure_reason),
-            String(each.attempts),
-            each.created_at,
-            String(each.last_status_code ?? each.last_error ?? ""),
-            each.next_attempt_at ?? "",
-          ]),
-        ]),
-      );
+      showTable(options.json, page.data, {
+        DELIVERY: ({ delivery_id }) => delivery_id,
+        EVENT: ({ event_type }) => event_type,
+        STATUS: (each) => withReason(each.status, each.failure_reason),
+        ATTEMPTS: ({ attempts }) => String(attempts),
+        CREATED: ({ created_at }) => created_at,
+        "LAST ANSWER": ({ last_status_code, last_error }) => String(last_status_code ?? last_error ?? ""),
+        "NEXT ATTEMPT": ({ next_attempt_at }) => next_attempt_at ?? "",
+      });
     });
 
   withApiOptions(
