@@ -4,6 +4,8 @@ import { openApi, show, table, withApiOptions } from "./options.ts";
 import type { ApiOptions } from "./options.ts";
 import { readId } from "./values.ts";
 
+type Reader = Pick<ApiClient, "get">;
+
 interface Page<Item> {
   readonly data: readonly Item[];
   readonly cursor: string | null;
@@ -13,7 +15,7 @@ const MOST = 200;
 
 /** The newest items of a list, filtered if there is a filter; a note says if there are more. */
 export async function newest<Item>(
-  api: Pick<ApiClient, "get">,
+  api: Reader,
   path: string,
   filter: Readonly<Record<string, string | undefined>> = {},
 ): Promise<readonly Item[]> {
@@ -24,7 +26,7 @@ export async function newest<Item>(
 }
 
 /** All items of a list, in its order, read page by page. */
-export async function* itemsOf<Item>(api: ApiClient, path: string, query: Query = {}): AsyncGenerator<Item> {
+export async function* itemsOf<Item>(api: Reader, path: string, query: Query = {}): AsyncGenerator<Item> {
   for (let cursor: string | undefined; ;) {
     const page: Page<Item> = await api.get(path, { ...query, page_size: MOST, cursor });
     yield* page.data;
@@ -34,7 +36,7 @@ export async function* itemsOf<Item>(api: ApiClient, path: string, query: Query 
 }
 
 /** All items of a list that have a name. */
-export async function allNamed<Item>(api: ApiClient, path: string, name: string): Promise<Item[]> {
+export async function allNamed<Item>(api: Reader, path: string, name: string): Promise<Item[]> {
   const found: Item[] = [];
   for await (const item of itemsOf<Item & { readonly name: string }>(api, path))
     if (item.name === name) found.push(item);

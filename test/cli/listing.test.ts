@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
-import { newest } from "../../src/cli/listing.ts";
+import { allNamed, newest } from "../../src/cli/listing.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -12,4 +12,16 @@ it("says beside a list that there are more, and only then", async () => {
   expect(said).not.toHaveBeenCalled();
   expect(await newest(answering("next"), "/v2/triggers")).toEqual([1, 2]);
   expect(said.mock.calls).toEqual([["These are the newest 200; GET /v2/triggers has the others."]]);
+});
+
+it("finds what has a name on every page of a list", async () => {
+  const pages: Record<string, object> = {
+    first: { data: [{ id: 1, name: "a" }, { id: 2 }], cursor: "second" },
+    second: { data: [{ id: 3, name: "a" }], cursor: null },
+  };
+  const api = { get: <T>(_: string, { cursor = "first" } = {}): Promise<T> => Promise.resolve(pages[cursor] as T) };
+  expect(await allNamed(api, "/v2/projects", "a")).toEqual([
+    { id: 1, name: "a" },
+    { id: 3, name: "a" },
+  ]);
 });
