@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { formSample } from "../cli/form-sample.ts";
+import { wholeOf } from "../platform/whole.ts";
 import { judgement } from "./judge-stub.ts";
 
 /** What the server answers a request with. */
@@ -80,10 +81,8 @@ export async function startModelStub(port = 0): Promise<ModelStub> {
   });
 
   async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const sent = await wholeOf(request);
     const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    const sent = Buffer.concat(chunks);
     const isRecording = pathname === "/v1/audio/transcriptions";
     const body = isRecording
       ? await readRecording(request, sent)

@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { fromBufferPromise, getFileNameLowLevel } from "yauzl";
 import type { Entry, ZipFile } from "yauzl";
+import { wholeOf } from "./whole.ts";
 
 /** Thrown when bytes are no readable ZIP archive; the message says why. */
 export class ZipError extends Error {
@@ -48,9 +49,7 @@ function kindOf(entry: Entry, path: string): ZipEntry["kind"] {
 
 async function unpack(zip: ZipFile, entry: Entry): Promise<Buffer> {
   try {
-    const chunks: Buffer[] = [];
-    for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
-    const content = Buffer.concat(chunks);
+    const content = await wholeOf(await zip.openReadStreamPromise(entry));
     if (crc32(content) !== entry.crc32) throw new Error("its checksum is another one");
     return content;
   } catch (error) {

@@ -13,9 +13,10 @@ import { BlobsUnavailable, BlobTooLarge } from "./types.ts";
 import { jsonText } from "../json/json-text.ts";
 import { parseJson } from "../json/parse-json.ts";
 import { isLong, jsonBytes } from "../json/write-json.ts";
+import { wholeOf } from "../whole.ts";
 
 export { createFileBlobStore, DirectoryUnusable } from "./file-store.ts";
-export { blobBelongsTo } from "./keys.ts";
+export { blobBelongsTo, blobExists } from "./keys.ts";
 export type { BlobStore, ObjectStore, StoredBlob } from "./types.ts";
 export { BlobNotFound, BlobRangeError, BlobTooLarge } from "./types.ts";
 
@@ -49,10 +50,8 @@ export async function storeValue(
   const text = jsonText(value);
   // No character takes more than three bytes of UTF-8 for each of its UTF-16 units: short texts need no counting.
   if (text.length * 3 <= INLINE_VALUE_BYTES) return { v: value };
-  const size = Buffer.byteLength(text);
-  if (size <= INLINE_VALUE_BYTES) return { v: value };
-  const { key } = await blobs.put(orgId, Buffer.from(text), { maxBytes: ANY_LENGTH });
-  return { ref: { $blob: key, size } };
+  if (Buffer.byteLength(text) <= INLINE_VALUE_BYTES) return { v: value };
+  return storeReference(blobs, orgId, text);
 }
 
 /** The same for a value whose JSON is long: it is written in slices. */
@@ -99,9 +98,7 @@ export async function storeReference(
 /** The bytes of a blob, or of a range of it that the caller has bounded. Throws as `openRead`. */
 export async function readPart(blobs: Pick<BlobStore, "openRead">, key: string, range?: BlobRange): Promise<Buffer> {
   const { stream } = await blobs.openRead(key, range);
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
-  return Buffer.concat(chunks);
+  return wholeOf(stream);
 }
 
 /** Whether an error of a blob store means that it is away, and not that it was asked something wrong. */

@@ -132,18 +132,6 @@ export async function createFileObjects(
       });
     },
 
-    async exists(key) {
-      const place = placeOf(key);
-      if (place === undefined) return false;
-      return await stat(join(root, place)).then(
-        () => true,
-        (error: unknown) => {
-          if (isMissing(error)) return false;
-          throw error;
-        },
-      );
-    },
-
     list: (olderThan) => listed(olderThan.getTime()),
     keys: () => listed(Infinity),
 

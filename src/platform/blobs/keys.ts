@@ -1,5 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
+import { BlobNotFound } from "./types.ts";
 import type { BlobStore, ObjectStore } from "./types.ts";
 
 const ORG_PATTERN = new RegExp(`^${UUID_PATTERN}$`);
@@ -18,6 +19,17 @@ export function isBlobKey(key: string): boolean {
 /** Whether a key was made for this organisation. */
 export function blobBelongsTo(key: string, orgId: string): boolean {
   return partsOfKey(key)?.orgId === orgId;
+}
+
+/** Whether there is such a blob; false for a malformed key. */
+export async function blobExists(blobs: Pick<BlobStore, "size">, key: string): Promise<boolean> {
+  try {
+    await blobs.size(key);
+    return true;
+  } catch (error) {
+    if (error instanceof BlobNotFound) return false;
+    throw error;
+  }
 }
 
 /** The same store with `put`, which makes the keys itself. */

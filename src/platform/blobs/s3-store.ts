@@ -9,8 +9,9 @@ import type { CredentialSource } from "../s3/credentials.ts";
 import { bucketAddress, signed } from "../s3/signed-request.ts";
 import type { S3Request } from "../s3/signed-request.ts";
 import { waitAfter } from "../s3/try-again.ts";
+import { wholeOf } from "../whole.ts";
 import type { BlobPlace } from "./blob-place.ts";
-import { isBlobKey, withKeys } from "./keys.ts";
+import { blobExists, isBlobKey, withKeys } from "./keys.ts";
 import type { BlobRange, BlobStore, ObjectStore } from "./types.ts";
 import { BlobNotFound, BlobRangeError, BlobsUnavailable, BlobTooLarge } from "./types.ts";
 
@@ -130,7 +131,7 @@ export function createS3Objects(
       const done = await repeated({ method: "POST", path, query: { uploadId }, body }, guarded.fetch);
       // A failure may come with the status of success; and a repeated request finds no upload where the first one succeeded.
       const failed = done.status !== 200 || textOf(done.body.toString(), "Code") !== undefined;
-      if (failed && !(done.status === 404 && (await exists(path.slice(root.length))))) {
+      if (failed && !(done.status === 404 && (await blobExists({ size }, path.slice(root.length))))) {
         throw failure("CompleteMultipartUpload", done);
       }
     } catch (error) {
@@ -141,17 +142,6 @@ export function createS3Objects(
 
   async function abort(path: string, uploadId: string): Promise<void> {
     await call("AbortMultipartUpload", { method: "DELETE", path, query: { uploadId } }, [204, 404]);
-  }
-
-  async function exists(key: string): Promise<boolean> {
-    if (!accepts(key)) return false;
-    return size(key).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof BlobNotFound) return false;
-        throw error;
-      },
-    );
   }
 
   /** Uploads of processes that died; what they have sent so far is kept, and paid for, but is no blob. */
@@ -216,13 +206,10 @@ export function createS3Objects(
         body.destroy();
         throw new BlobTooLarge(maxBytes);
       }
-      const chunks: Buffer[] = [];
-      for await (const chunk of body as AsyncIterable<Buffer>) chunks.push(chunk);
-      return Buffer.concat(chunks);
+      return wholeOf(body);
     },
 
     size,
-    exists,
 
     async delete(key) {
       await call("DELETE", { method: "DELETE", path: pathOf(key) }, [200, 204, 404]);

@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { AES_GCM_OVERHEAD, decrypt, encrypt } from "../secrets/aes-gcm.ts";
 import type { DataKeys } from "../secrets/payload-cipher.ts";
 import { PayloadUnreadable } from "../secrets/payload-cipher.ts";
+import { wholeOf } from "../whole.ts";
 import { partsOfKey } from "./keys.ts";
 import type { BlobRange, BlobStore } from "./types.ts";
 import { BlobRangeError, BlobTooLarge } from "./types.ts";
@@ -46,7 +47,7 @@ export function createSealedStore(inner: BlobStore, keys: DataKeys, { seals }: {
   async function look(key: string): Promise<{ readonly sealed: Sealed | null; readonly stored: number }> {
     try {
       const { stream, size } = await inner.openRead(key, { start: 0, end: HEAD_BYTES - 1 });
-      return { sealed: await headOf(key, await whole(stream), size), stored: size };
+      return { sealed: await headOf(key, await wholeOf(stream), size), stored: size };
     } catch (error) {
       if (error instanceof BlobRangeError) return { sealed: null, stored: error.size };
       throw error;
@@ -80,16 +81,13 @@ export function createSealedStore(inner: BlobStore, keys: DataKeys, { seals }: {
       const sealed = await headOf(key, bytes, bytes.length);
       if ((sealed?.size ?? bytes.length) > maxBytes) throw new BlobTooLarge(maxBytes);
       if (sealed === null) return bytes;
-      const clear: Buffer[] = [];
-      for await (const chunk of opening([bytes.subarray(HEAD_BYTES)], sealed, 0)) clear.push(chunk);
-      return Buffer.concat(clear);
+      return wholeOf(opening([bytes.subarray(HEAD_BYTES)], sealed, 0));
     },
     async size(key) {
       const { sealed, stored } = await look(key);
       return sealed?.size ?? stored;
     },
     delete: (key) => inner.delete(key),
-    exists: (key) => inner.exists(key),
     list: (olderThan) => inner.list(olderThan),
   };
 }
@@ -188,10 +186,4 @@ async function* cut(content: AsyncIterable<Buffer>, skip: number, length: number
     if (part.length > 0) yield part;
     if (left <= 0) return;
   }
-}
-
-async function whole(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  for await (const part of stream) parts.push(part);
-  return Buffer.concat(parts);
 }

@@ -87,8 +87,6 @@ export interface BlobStore {
   size(key: string): Promise<number>;
   /** Removes a blob; one that is already removed is no error. */
   delete(key: string): Promise<void>;
-  /** Whether there is such a blob; false for a malformed key. */
-  exists(key: string): Promise<boolean>;
   /** The keys of blobs that were stored before `olderThan`, in batches of a few thousand at most. */
   list(olderThan: Date): AsyncIterable<readonly string[]>;
 }

@@ -1,6 +1,7 @@
 import { NodeFailure } from "../../domain/runs/failure.ts";
 import type { Json } from "../../domain/json.ts";
 import { nextSlice } from "../slices.ts";
+import { wholeOf } from "../whole.ts";
 import { jsonText } from "./json-text.ts";
 
 /** From this length on a value is written in slices, in characters of its JSON. */
@@ -34,10 +35,7 @@ export function isLong(value: Json): boolean {
 
 /** The JSON of a value in UTF-8, whole. Throws NodeFailure `value_too_deep`. */
 export async function bytesOf(value: Json): Promise<Buffer> {
-  if (!isLong(value)) return Buffer.from(jsonText(value));
-  const slices: Buffer[] = [];
-  for await (const slice of jsonBytes(value)) slices.push(slice);
-  return Buffer.concat(slices);
+  return isLong(value) ? wholeOf(jsonBytes(value)) : Buffer.from(jsonText(value));
 }
 
 /**

@@ -1,6 +1,7 @@
 import { fromBufferPromise } from "yauzl";
 import type { Entry } from "yauzl";
 import { SaxesParser } from "saxes";
+import { wholeOf } from "../whole.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 
@@ -56,10 +57,8 @@ export async function openArchive(bytes: Uint8Array): Promise<Archive> {
         throw new DocumentError("document_too_large", message);
       }
       try {
-        const chunks: Buffer[] = [];
         // What yields more than its entry claims is an error of yauzl.
-        for await (const chunk of await zip.openReadStreamPromise(entry)) chunks.push(chunk as Buffer);
-        return Buffer.concat(chunks).toString("utf8");
+        return (await wholeOf(await zip.openReadStreamPromise(entry))).toString("utf8");
       } catch (error) {
         throw broken(error);
       }

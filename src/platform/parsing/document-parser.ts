@@ -9,6 +9,7 @@ import { createRecognizer, PAGES_AT_ONCE } from "../ocr/recognizer.ts";
 import type { Recognizer } from "../ocr/recognizer.ts";
 import type { OcrReply } from "../ocr/protocol.ts";
 import { charsetIn } from "./decode-text.ts";
+import { wholeOf } from "../whole.ts";
 import { DocumentError } from "./errors.ts";
 import { DOCUMENT_LIMITS, mib } from "./limits.ts";
 import type { ImageMimeType, SupportedMimeType } from "./mime.ts";
@@ -207,11 +208,7 @@ async function resolve(source: DocumentSource): Promise<ResolvedSource> {
   const { size } = source;
   return {
     size,
-    async firstBytes(count) {
-      const chunks: Uint8Array[] = [];
-      for await (const chunk of await source.open({ start: 0, end: Math.min(count, size) - 1 })) chunks.push(chunk);
-      return Buffer.concat(chunks);
-    },
+    firstBytes: async (count) => wholeOf(await source.open({ start: 0, end: Math.min(count, size) - 1 })),
     body: async () => ({ stream: await source.open(), size }),
   };
 }

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { pipeline } from "node:stream";
 import { constants, createGzip } from "node:zlib";
-import { BlobNotFound } from "../../platform/blobs/blobs.ts";
+import { blobExists, BlobNotFound } from "../../platform/blobs/blobs.ts";
 import type { ObjectStore } from "../../platform/blobs/blobs.ts";
 import { createLimit } from "../../platform/at-once.ts";
 import { withSnapshot } from "../../stores/backup.ts";
@@ -29,7 +29,7 @@ export interface BackupSource {
  * that the tables refer to are still there. The manifest names the ones that were removed meanwhile.
  */
 export async function takeBackup({ url, blobs, version }: BackupSource, files: BackupFiles): Promise<Manifest> {
-  if (await files.exists(MANIFEST)) throw new BackupRefused("There is a backup already: name another place.");
+  if (await blobExists(files, MANIFEST)) throw new BackupRefused("There is a backup already: name another place.");
   const { referred, ...database } = await withSnapshot(url, (snapshot) => copyTables(snapshot, files));
   const copied = await copyBlobs(blobs, files, referred);
   if (copied.count === 0 && referred.size > 0)

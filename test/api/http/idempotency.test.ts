@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { uuidv7 } from "uuidv7";
 import { createIdempotency } from "../../../src/api/http/idempotency.ts";
 import type { IdempotentRequest, KeyHold } from "../../../src/api/http/idempotency.ts";
-import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { blobExists, createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { createLogger } from "../../../src/platform/logging/logger.ts";
 import { claimKey, purgeIdempotencyKeys } from "../../../src/stores/http/idempotency.ts";
@@ -233,7 +233,7 @@ describe("the record of a key", () => {
     );
     const { removed, blobs: left } = await api.db.system((db) => purgeIdempotencyKeys(db, 100));
     expect([removed, left.length]).toEqual([1, 1]);
-    expect(await blobs.exists(left[0] ?? "")).toBe(true);
+    expect(await blobExists(blobs, left[0] ?? "")).toBe(true);
     expect((await record().once(asked, answer("anew"))).body).toBe("anew");
   });
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { loadConfig } from "../../../src/config.ts";
 import { parseBlobPlace } from "../../../src/platform/blobs/blob-place.ts";
-import { isBlobOutage, openBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { blobExists, isBlobOutage, openBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { credentialsOf, renewing, stsAddress } from "../../../src/platform/s3/credentials.ts";
 import type { CredentialConfig } from "../../../src/platform/s3/credentials.ts";
 import { webIdentityCredentials } from "../../../src/platform/s3/role-credentials.ts";
@@ -165,7 +165,7 @@ describe.skipIf("no" in program)(
         AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: tokenFile,
       });
       const { key } = await put(opened, "x");
-      expect(await opened.blobs.exists(key)).toBe(true);
+      expect(await blobExists(opened.blobs, key)).toBe(true);
       expect([agent.hits("/v1/credentials"), sts.forms.length]).toEqual([1, 1]);
 
       writeFileSync(tokenFile, "eyJ.another.token");

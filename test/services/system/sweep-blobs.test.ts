@@ -1,6 +1,6 @@
 import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
-import { createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
+import { blobExists, createFileBlobStore } from "../../../src/platform/blobs/blobs.ts";
 import type { BlobStore } from "../../../src/platform/blobs/blobs.ts";
 import { removeUnreferenced, sweepBlobs } from "../../../src/services/system/sweep-blobs.ts";
 import { claimJob } from "../../../src/stores/blob-sweep.ts";
@@ -67,7 +67,7 @@ describe("the sweep of blobs", () => {
     await recordNode(run, value);
     await end(run);
     expect(await sweep()).toBe(2);
-    const there = await Promise.all([input, output, value, file, none, theirs].map((key) => blobs.exists(key)));
+    const there = await Promise.all([input, output, value, file, none, theirs].map((key) => blobExists(blobs, key)));
     expect(there).toEqual([true, true, true, true, false, false]);
     expect(await sweep()).toBe(0);
   });
@@ -89,7 +89,7 @@ describe("the sweep of blobs", () => {
     expect(await sweep(Date.now() - 60_000)).toBe(0);
     const run = await buildRun(own.database, tenant);
     expect(await sweep()).toBe(0);
-    expect(await blobs.exists(key)).toBe(true);
+    expect(await blobExists(blobs, key)).toBe(true);
     await end(run);
     expect(await sweep()).toBe(1);
   });
@@ -119,7 +119,7 @@ describe("the sweep of blobs", () => {
       await blobs.delete(key);
     });
     expect(removed).toBeGreaterThan(0);
-    expect(await Promise.all(keys.map((key) => blobs.exists(key)))).toEqual([false, false, false]);
+    expect(await Promise.all(keys.map((key) => blobExists(blobs, key)))).toEqual([false, false, false]);
   });
 
   it("is claimed by one process at a time, and by none in a new database", async () => {
@@ -175,10 +175,10 @@ describe("what an erasure has taken from an organisation's rows", () => {
     );
     const all = [...names.map((name) => keys[name] ?? ""), theirs];
     expect(await removeUnreferenced({ db: own.database, blobs }, tenant.org_id, all, 1)).toBe(3);
-    const there = await Promise.all(names.map(async (name) => [name, await blobs.exists(keys[name] ?? "")]));
+    const there = await Promise.all(names.map(async (name) => [name, await blobExists(blobs, keys[name] ?? "")]));
     const gone: readonly string[] = ["none", "foreign", "foreignFile"];
     expect(there).toEqual(names.map((name) => [name, !gone.includes(name)]));
-    expect(await blobs.exists(theirs)).toBe(true);
+    expect(await blobExists(blobs, theirs)).toBe(true);
   });
 });
 
@@ -221,7 +221,7 @@ describe("the retention of runs", () => {
     expect(await tablesOf(old)).toEqual([]);
     await Promise.all([end(child, 31), end(again, 29)]);
     expect([await purge(), await purge(), await purge(), await purge()]).toEqual([1, 1, 1, 0]);
-    expect([await sweep(), await blobs.exists(key), await blobs.exists(long)]).toEqual([2, false, false]);
+    expect([await sweep(), await blobExists(blobs, key), await blobExists(blobs, long)]).toEqual([2, false, false]);
   });
 
   it("goes by the time of a run's end to the hour, and never by when an open run began", async () => {
