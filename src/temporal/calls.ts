@@ -54,33 +54,33 @@ export async function startUnlessRunning<T extends Workflow>(
 }
 
 /** Temporal's view of a workflow. */
-export type WorkflowView = "running" | "completed" | "failed" | "cancelled" | "terminated" | "timed_out" | "not_found";
+export type WorkflowView = "running" | (typeof CLOSED)[number] | "not_found";
+
+const CLOSED = ["completed", "failed", "cancelled", "terminated", "timed_out"] as const;
 
 /** The view for a status of Temporal's. */
 export function statusOf(name: string): WorkflowView {
-  switch (name) {
-    case "COMPLETED":
-      return "completed";
-    case "FAILED":
-      return "failed";
-    case "CANCELLED":
-      return "cancelled";
-    case "TERMINATED":
-      return "terminated";
-    case "TIMED_OUT":
-      return "timed_out";
-    default:
-      return "running";
-  }
+  return CLOSED.find((each) => each.toUpperCase() === name) ?? "running";
+}
+
+export type Described = Awaited<ReturnType<ReturnType<Client["workflow"]["getHandle"]>["describe"]>>;
+
+/** A workflow's latest execution; undefined if there is none. */
+export async function describe(client: Client, workflowId: string): Promise<Described | undefined> {
+  return await inTime(client.workflow.getHandle(workflowId).describe()).catch(ignoreMissing);
 }
 
 /** The state of a workflow's latest execution. */
 export async function lookAt(client: Client, workflowId: string): Promise<WorkflowView> {
-  try {
-    const { status } = await inTime(client.workflow.getHandle(workflowId).describe());
-    return statusOf(status.name);
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return "not_found";
-    throw error;
-  }
+  const described = await describe(client, workflowId);
+  return described ? statusOf(described.status.name) : "not_found";
+}
+
+/** gRPC's NOT_FOUND, which the client does not translate everywhere. */
+const NOT_FOUND = 5;
+
+/** For calls about a workflow that may be gone. */
+export function ignoreMissing(error: unknown): undefined {
+  if (error instanceof WorkflowNotFoundError || (error as { readonly code?: unknown }).code === NOT_FOUND) return;
+  throw error;
 }

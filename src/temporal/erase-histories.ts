@@ -1,7 +1,6 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 import type { Payload } from "@temporalio/common";
-import { inTime } from "./calls.ts";
+import { describe, ignoreMissing, inTime } from "./calls.ts";
 import { experimentJobWorkflowId, ingestWorkflowId, runWorkflowId } from "./ids.ts";
 
 /** The kinds of things whose workflows' histories can be removed. */
@@ -69,7 +68,7 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
 
   /** The latest execution of a child, from which the earlier ones are found. */
   async function latestOf({ workflowId, runId }: Execution): Promise<Execution> {
-    const found = await inTime(client.workflow.getHandle(workflowId).describe()).catch(ignoreMissing);
+    const found = await describe(client, workflowId);
     return { workflowId, runId: found?.runId ?? runId };
   }
 
@@ -91,7 +90,7 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
   return {
     async erase(what, id, note) {
       const workflowId = WORKFLOW_ID[what](id);
-      const found = await inTime(client.workflow.getHandle(workflowId).describe()).catch(ignoreMissing);
+      const found = await describe(client, workflowId);
       if (found === undefined) {
         asked.delete(workflowId);
         return true;
@@ -113,12 +112,4 @@ export function createHistoryEraser(client: Client, pattern: RegExp): HistoryEra
 /** The workflow that a slice or a lane is a part of. */
 function rootOf(workflowId: string): string {
   return workflowId.split("/")[0] ?? workflowId;
-}
-
-/** gRPC's NOT_FOUND, which the client does not translate everywhere. */
-const NOT_FOUND = 5;
-
-function ignoreMissing(error: unknown): undefined {
-  if (error instanceof WorkflowNotFoundError || (error as { readonly code?: unknown }).code === NOT_FOUND) return;
-  throw error;
 }

@@ -1,9 +1,8 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 import type { ExperimentJobInput } from "../domain/evals/experiment.ts";
 import type { ImportInput } from "../domain/evals/import.ts";
 import type { importDataset, runExperiment } from "../../workflows/index.ts";
-import { inTime, startUnlessRunning } from "./calls.ts";
+import { ignoreMissing, inTime, startUnlessRunning } from "./calls.ts";
 import { experimentJobWorkflowId, importWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 
@@ -36,11 +35,7 @@ export function createEvalStarter(client: Client, taskQueuePrefix: string): Eval
         priority: priorityOf(job.org_id, "batch"),
       }),
     async cancelJob(jobId) {
-      try {
-        await inTime(client.workflow.getHandle(experimentJobWorkflowId(jobId)).cancel());
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-      }
+      await inTime(client.workflow.getHandle(experimentJobWorkflowId(jobId)).cancel()).catch(ignoreMissing);
     },
   };
 }

@@ -23,13 +23,6 @@ export type TemporalView =
       readonly fair: boolean | null;
     };
 
-function connect(config: Config): Promise<Connection> {
-  return Connection.connect({
-    ...temporalAddress(config),
-    connectTimeout: CONNECT_MS,
-  });
-}
-
 /** Thrown if Temporal does not answer, or does not serve the namespace. The message is its reason. */
 export class TemporalDenied extends Error {
   readonly why: "unreachable" | "refused";
@@ -48,7 +41,8 @@ export async function withClient<T>(
   work: (client: Client) => Promise<T>,
 ): Promise<T> {
   const { TEMPORAL_NAMESPACE: namespace } = config;
-  const connection = await connect(config).catch((error: unknown) => {
+  const address = { ...temporalAddress(config), connectTimeout: CONNECT_MS };
+  const connection = await Connection.connect(address).catch((error: unknown) => {
     throw new TemporalDenied("unreachable", error);
   });
   try {
@@ -73,26 +67,19 @@ export function withSchedules<T>(
 /** Checks once whether Temporal is up and serves the namespace, and who polls the task queues. Never rejects. */
 export async function examineTemporal(config: Config): Promise<TemporalView> {
   const namespace = config.TEMPORAL_NAMESPACE;
-  let connection: Connection;
   try {
-    connection = await connect(config);
+    return await withClient(config, {}, async (client) => {
+      const { serverVersion } = await client.workflowService.getSystemInfo({});
+      const queues = await describeQueues(client, namespace, config.MILLRACE_TASK_QUEUE);
+      // The test takes a fair server for an unfair one in about one of sixteen times, so it runs twice.
+      const isFair = async (): Promise<boolean> =>
+        (await keepsFairness(client, namespace)) || keepsFairness(client, namespace);
+      const fair = await isFair().catch(() => null);
+      return { version: serverVersion, queues, fair };
+    });
   } catch (error) {
-    return { unreachable: messageOf(error) };
-  }
-  try {
-    const { serverVersion } = await connection.workflowService.getSystemInfo({});
-    await connection.workflowService.describeNamespace({ namespace });
-    const client = new Client({ connection, namespace });
-    const queues = await describeQueues(client, namespace, config.MILLRACE_TASK_QUEUE);
-    // The test takes a fair server for an unfair one in about one of sixteen times, so it runs twice.
-    const isFair = async (): Promise<boolean> =>
-      (await keepsFairness(client, namespace)) || keepsFairness(client, namespace);
-    const fair = await isFair().catch(() => null);
-    return { version: serverVersion, queues, fair };
-  } catch (error) {
+    if (error instanceof TemporalDenied && error.why === "unreachable") return { unreachable: error.message };
     return { refused: messageOf(error) };
-  } finally {
-    await connection.close();
   }
 }
 

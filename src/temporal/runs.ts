@@ -1,9 +1,8 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
 import type { PauseResolution, RunInput, RunOutcome } from "../domain/runs/run.ts";
 import type { IngestInput } from "../domain/documents/document.ts";
 import type { ingestDocument, runFlow } from "../../workflows/index.ts";
-import { inTime, startUnlessRunning } from "./calls.ts";
+import { ignoreMissing, inTime, startUnlessRunning } from "./calls.ts";
 import { ingestWorkflowId, runWorkflowId, taskQueues } from "./ids.ts";
 import { priorityOf } from "./priority.ts";
 import type { Urgency } from "../domain/urgency.ts";
@@ -63,13 +62,8 @@ export function createRunStarter({ client, taskQueuePrefix, eager }: RunStarterO
   const queues = taskQueues(taskQueuePrefix);
 
   async function signal(workflowId: string, name: string, argument: unknown): Promise<boolean> {
-    try {
-      await inTime(client.workflow.getHandle(workflowId).signal(name, argument));
-      return true;
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false;
-      throw error;
-    }
+    const sent = client.workflow.getHandle(workflowId).signal(name, argument);
+    return (await inTime(sent.then(() => true)).catch(ignoreMissing)) ?? false;
   }
 
   return {

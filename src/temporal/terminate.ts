@@ -1,7 +1,7 @@
 import type { Client } from "@temporalio/client";
-import { inTime } from "./calls.ts";
+import { describe, ignoreMissing, inTime } from "./calls.ts";
 import { runWorkflowId } from "./ids.ts";
-import { describe, ignoreMissing, slicesOf } from "./trouble.ts";
+import { slicesOf } from "./trouble.ts";
 
 /**
  * Kills the workflow of a run and its slices without letting them clean up. When a workflow is gone, Temporal only
@@ -15,10 +15,10 @@ export async function terminateRun(client: Client, runId: string, reason: string
     if (seen.has(id)) continue;
     seen.add(id);
     const handle = client.workflow.getHandle(id);
-    const before = await describe(client, id).catch(ignoreMissing);
+    const before = await describe(client, id);
     await inTime(handle.terminate(reason)).catch(ignoreMissing);
     // It may have started another slice meanwhile. Temporal also knows the open slices of a closed workflow.
-    const after = await describe(client, id).catch(ignoreMissing);
+    const after = await describe(client, id);
     for (const found of [before, after]) if (found) waiting.push(...slicesOf(found.raw, own));
   }
 }

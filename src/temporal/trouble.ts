@@ -1,7 +1,6 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
 import type { Client } from "@temporalio/client";
-import { inTime, statusOf } from "./calls.ts";
-import type { WorkflowView } from "./calls.ts";
+import { describe, inTime, statusOf } from "./calls.ts";
+import type { Described, WorkflowView } from "./calls.ts";
 import { runWorkflowId } from "./ids.ts";
 
 /** Failing tasks of a workflow: Temporal retries them without end, with growing pauses. */
@@ -33,33 +32,24 @@ const MAX_SLICES = 8;
 /** The state of a run's workflow, with the worst of its slices. */
 export async function lookAtRun(client: Client, runId: string): Promise<RunView> {
   const own = runWorkflowId(runId);
-  try {
-    const { status, raw } = await describe(client, own);
-    const view = statusOf(status.name);
-    if (view !== "running") return { view, trouble: null };
-    let worst = { workflow_id: own, attempts: attemptsOf(raw) };
-    // A slice's own slices are its children, and their ids have the same prefix.
-    const waiting = slicesOf(raw, own);
-    for (let looked = 0; waiting.length > 0 && looked < MAX_SLICES; looked += 1) {
-      const workflow_id = waiting.pop() ?? "";
-      const slice = await describe(client, workflow_id).catch(ignoreMissing);
-      if (!slice) continue;
-      const attempts = attemptsOf(slice.raw);
-      if (attempts > worst.attempts) worst = { workflow_id, attempts };
-      waiting.push(...slicesOf(slice.raw, own));
-    }
-    if (worst.attempts < FEWEST_ATTEMPTS) return { view, trouble: null };
-    return { view, trouble: { ...worst, timed_out: await timesOut(client, worst.workflow_id) } };
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { view: "not_found", trouble: null };
-    throw error;
+  const described = await describe(client, own);
+  if (!described) return { view: "not_found", trouble: null };
+  const { status, raw } = described;
+  const view = statusOf(status.name);
+  if (view !== "running") return { view, trouble: null };
+  let worst = { workflow_id: own, attempts: attemptsOf(raw) };
+  // A slice's own slices are its children, and their ids have the same prefix.
+  const waiting = slicesOf(raw, own);
+  for (let looked = 0; waiting.length > 0 && looked < MAX_SLICES; looked += 1) {
+    const workflow_id = waiting.pop() ?? "";
+    const slice = await describe(client, workflow_id);
+    if (!slice) continue;
+    const attempts = attemptsOf(slice.raw);
+    if (attempts > worst.attempts) worst = { workflow_id, attempts };
+    waiting.push(...slicesOf(slice.raw, own));
   }
-}
-
-export type Described = Awaited<ReturnType<ReturnType<Client["workflow"]["getHandle"]>["describe"]>>;
-
-export function describe(client: Client, workflowId: string): Promise<Described> {
-  return inTime(client.workflow.getHandle(workflowId).describe());
+  if (worst.attempts < FEWEST_ATTEMPTS) return { view, trouble: null };
+  return { view, trouble: { ...worst, timed_out: await timesOut(client, worst.workflow_id) } };
 }
 
 function attemptsOf({ pendingWorkflowTask }: Described["raw"]): number {
@@ -69,10 +59,6 @@ function attemptsOf({ pendingWorkflowTask }: Described["raw"]): number {
 /** The open slices that a run's workflow has started. */
 export function slicesOf({ pendingChildren }: Described["raw"], own: string): string[] {
   return (pendingChildren ?? []).flatMap(({ workflowId }) => (workflowId?.startsWith(`${own}/`) ? [workflowId] : []));
-}
-
-export function ignoreMissing(error: unknown): undefined {
-  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }
 
 /** A history only has the first of several failed tasks in a row, as its last event. */
