@@ -159,22 +159,23 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
     } catch (error) {
       if (!(error instanceof LimitExceeded)) throw error;
       const isTemplate = sources.some(({ language }) => language === "liquid");
-      throw isTemplate
-        ? new NodeFailure("template_failed", `The template does too much work on these values. ${error.message}`)
-        : new NodeFailure(
-            "expression_too_costly",
-            `The expression does too much work on these values. ${error.message}`,
-          );
+      const [code, what] = isTemplate ? ["template_failed", "template"] : ["expression_too_costly", "expression"];
+      throw new NodeFailure(code, `The ${what} does too much work on these values. ${error.message}`);
     }
   }
 
-  /** As `call`, for an HTTP request. */
+  /** As `call`, for an HTTP request, which is told what exceeds a limit. */
   async function check<Name extends "flow" | "answer" | "schema" | "provider">(
-    ...[name, input, of, timeoutMs]: Parameters<typeof call<Name>>
+    name: Name,
+    input: EvaluationInputs[Name],
+    orgId: string,
+    timeoutMs: number,
+    tooCostly: (why: string) => EvaluationResults[Name],
   ): Promise<EvaluationResults[Name]> {
     try {
-      return await call(name, input, of, timeoutMs);
+      return await call(name, input, { key: orgId, lane: "check" }, timeoutMs);
     } catch (error) {
+      if (error instanceof LimitExceeded) return tooCostly(error.message);
       if (!(error instanceof ChildPoolError && NO_FAULT.includes(error.failure))) throw error;
       const headers = { "Retry-After": "1" };
       throw new Problem("service_unavailable", "Too much is being checked at once. Try again.", { headers });
@@ -219,48 +220,27 @@ export function createEvaluation(options: EvaluationLimits = {}): Evaluation {
       return evaluate("sources", { sources, scope }, orgId, sources);
     },
 
-    async flow(orgId, flow, limits) {
-      try {
-        return await check("flow", { flow, limits }, { key: orgId, lane: "check" }, flowMs);
-      } catch (error) {
-        if (!(error instanceof LimitExceeded)) throw error;
-        return { valid: false, problems: [costlyFlow(error.message)] };
-      }
-    },
+    flow: (orgId, flow, limits) =>
+      check("flow", { flow, limits }, orgId, flowMs, (why) => ({ valid: false, problems: [costlyFlow(why)] })),
 
-    async answer(orgId, form, data) {
-      try {
-        return await check("answer", { form, data }, { key: orgId, lane: "check" }, answerMs);
-      } catch (error) {
-        if (!(error instanceof LimitExceeded)) throw error;
-        const message = `Checking this much data with the form takes too long: send less of it. ${error.message}`;
-        return [{ path: [], message }];
-      }
-    },
+    answer: (orgId, form, data) =>
+      check("answer", { form, data }, orgId, answerMs, (why) => [
+        { path: [], message: `Checking this much data with the form takes too long: send less of it. ${why}` },
+      ]),
 
-    scores: (orgId, definitions, samples) => scoresOf(orgId, definitions, samples),
+    scores: scoresOf,
 
-    async schema(orgId, schema, values) {
-      try {
-        return await check("schema", { schema, values }, { key: orgId, lane: "check" }, flowMs);
-      } catch (error) {
-        if (!(error instanceof LimitExceeded)) throw error;
-        return { ok: false, message: `Checking with this schema takes too long. ${error.message}` };
-      }
-    },
+    schema: (orgId, schema, values) =>
+      check("schema", { schema, values }, orgId, flowMs, (why) => ({
+        ok: false,
+        message: `Checking with this schema takes too long. ${why}`,
+      })),
 
-    async provider(orgId, source) {
-      try {
-        return await check("provider", source, { key: orgId, lane: "check" }, PROVIDER_MS);
-      } catch (error) {
-        if (!(error instanceof LimitExceeded)) throw error;
+    provider: (orgId, source) =>
+      check("provider", source, orgId, PROVIDER_MS, (why) => {
         const loc = ["body", "mcp" in source ? "mcp" : "openapi"];
-        return {
-          ok: false,
-          issues: [{ loc, msg: `It takes too much to read. ${error.message}`, type: "value_error" }],
-        };
-      }
-    },
+        return { ok: false, issues: [{ loc, msg: `It takes too much to read. ${why}`, type: "value_error" }] };
+      }),
 
     close: () => pool.close(),
   };

@@ -10,17 +10,15 @@ import { linkAbort } from "../linked-abort.ts";
 import { callOptions, firstForm, nextForm, openModel } from "./chat-request.ts";
 import type { ChatEndpoint, RequestForm } from "./chat-request.ts";
 
-export const CHAT_FAILURES = [
-  "model_refused",
-  "model_unavailable",
-  "model_rate_limited",
-  "model_stream_broken",
-  "model_answer_invalid",
-  "context_too_long",
-  "model_timeout",
-] as const;
 /** Why a call brought no whole answer. */
-export type ChatFailure = (typeof CHAT_FAILURES)[number];
+export type ChatFailure =
+  | "model_refused"
+  | "model_unavailable"
+  | "model_rate_limited"
+  | "model_stream_broken"
+  | "model_answer_invalid"
+  | "context_too_long"
+  | "model_timeout";
 
 /** Thrown where a model did not answer. The message names the endpoint's host and may quote it: secrets are masked by the caller. */
 export class ChatError extends Error {
@@ -141,10 +139,7 @@ function createAnswer() {
     },
     finished(host: string): ChatAnswer {
       // The SDK ends a stream that was cut as if it had been whole, but without the endpoint's own reason.
-      if (finish === undefined || (finish.reason.raw === undefined && toolCalls.length === 0)) {
-        const message = `${host} ended its answer before it was whole.`;
-        throw new ChatError("model_stream_broken", message, { retryable: true });
-      }
+      if (finish === undefined || (finish.reason.raw === undefined && toolCalls.length === 0)) throw brokenOff(host);
       const { inputTokens, outputTokens } = finish.usage;
       return {
         text,
@@ -187,42 +182,32 @@ const TOO_LONG =
 /** The failure that a request ended with; what is no fault of the endpoint comes back as it is. */
 export function toChatError(error: unknown, host: string): unknown {
   if (error instanceof ChatError) return error;
-  const options = { cause: error };
-  if (error instanceof FetchRefused)
-    return new ChatError("model_refused", error.message, { ...options, retryable: false });
-  if (error instanceof FetchFailed) {
-    return new ChatError("model_unavailable", error.message, { ...options, retryable: error.retryable });
-  }
+  const cause = error;
+  if (error instanceof FetchRefused) return new ChatError("model_refused", error.message, { cause, retryable: false });
+  if (error instanceof FetchFailed)
+    return new ChatError("model_unavailable", error.message, { cause, retryable: error.retryable });
   if (APICallError.isInstance(error)) {
     if (error.cause instanceof FetchFailed || error.cause instanceof FetchRefused)
       return toChatError(error.cause, host);
     const { statusCode: status, responseHeaders, message } = error;
-    if (status === undefined || status < 400) {
-      return new ChatError(
-        "model_answer_invalid",
-        `${host} answered what is no answer of a model: ${quoted(message)}`,
-        {
-          ...options,
-          retryable: true,
-        },
-      );
-    }
+    if (status === undefined || status < 400) return noAnswer(host, message, cause);
     const body = error.responseBody ?? message;
     return statusError(host, status, responseHeaders?.["retry-after"], message, body, error);
   }
   // The SDK's own word for a stream without an end: of what the endpoint has said wrong it has the data.
-  if (InvalidResponseDataError.isInstance(error) && error.data === undefined) {
-    return new ChatError("model_stream_broken", `${host} ended its answer before it was whole.`, {
-      ...options,
-      retryable: true,
-    });
-  }
+  if (InvalidResponseDataError.isInstance(error) && error.data === undefined) return brokenOff(host, { cause });
   // What a stream carries as an error, and what cannot be parsed.
-  const message = error instanceof Error ? error.message : JSON.stringify(error);
-  return new ChatError("model_answer_invalid", `${host} answered what is no answer of a model: ${quoted(message)}`, {
-    ...options,
-    retryable: true,
-  });
+  return noAnswer(host, error instanceof Error ? error.message : JSON.stringify(error), cause);
+}
+
+function noAnswer(host: string, said: string, cause: unknown): ChatError {
+  const message = `${host} answered what is no answer of a model: ${quoted(said)}`;
+  return new ChatError("model_answer_invalid", message, { cause, retryable: true });
+}
+
+function brokenOff(host: string, options: { readonly cause?: unknown } = {}): ChatError {
+  const message = `${host} ended its answer before it was whole.`;
+  return new ChatError("model_stream_broken", message, { ...options, retryable: true });
 }
 
 /** The failure that a status from 400 on reports. */
