@@ -38,7 +38,6 @@ export async function scoreQueries(
   await stage.db.system(async (db) => {
     await db.query(
       {
-        name: "bench_scores",
         text: `insert into eval_monitor_scores (monitor_id, run_id, evaluator_id, evaluator_version, org_id, flow_version, ended_at, number, passed, failed)
           select $1::uuid, gen_random_uuid(), ($2::uuid[])[1 + n % cardinality($2::uuid[])], 1, $3::uuid, 1,
             now() - n * make_interval(days => $5::int) / $4::int, random(), random() < 0.9, false

@@ -119,9 +119,7 @@ export async function buildSynthetic(database: Database, chunks: number): Promis
     });
   }
   for (const table of ["postings", "chunks", "embeddings", "index_resources", "resources"]) {
-    await database.system((db) =>
-      db.query({ name: `vacuum_${table}`, text: `vacuum analyze knowledge_${table}`, query_timeout: 600_000 }),
-    );
+    await database.system((db) => db.query({ text: `vacuum analyze knowledge_${table}`, query_timeout: 600_000 }));
   }
   return {
     org_id,

@@ -86,8 +86,8 @@ function secondsUntil(left: RateLimiterRes): number {
 /** What the library takes for a pg pool: it only ever calls `query`. */
 function poolOver(db: Database): unknown {
   return {
-    async query(statement: { name: string; text: string; values: unknown[] }) {
-      const rows = await db.system((connection) => connection.query(statement, statement.values));
+    async query({ text, values }: { text: string; values: unknown[] }) {
+      const rows = await db.system((connection) => connection.query(text, values));
       return { rows, rowCount: rows.length };
     },
   };

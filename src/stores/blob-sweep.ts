@@ -41,14 +41,11 @@ export const BLOB_KEY_PATTERN = "[0-9a-f]{8}-[0-9a-f-]{27}/[0-9a-f]{8}-[0-9a-f-]
  */
 export async function claimJob(db: Db, job: string, everyMs: number): Promise<boolean> {
   return db.any(
-    {
-      name: "claim_job",
-      text: `with first as (
-          insert into housekeeping (job, done_at) values ($1::text, now()) on conflict (job) do nothing
-        )
-        update housekeeping set done_at = now() where job = $1::text
-          and done_at < now() - make_interval(secs => $2::float8 / 1000)`,
-    },
+    `with first as (
+        insert into housekeeping (job, done_at) values ($1::text, now()) on conflict (job) do nothing
+      )
+      update housekeeping set done_at = now() where job = $1::text
+        and done_at < now() - make_interval(secs => $2::float8 / 1000)`,
     [job, everyMs],
   );
 }

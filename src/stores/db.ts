@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { Pool, types } from "pg";
 import type { Client, PoolClient, QueryResult, QueryResultRow } from "pg";
 import { isUuid } from "../domain/uuid.ts";
@@ -15,14 +16,15 @@ const parsers: typeof types.getTypeParser = ((oid: number, format: never) => {
   return types.getTypeParser(oid, format);
 }) as typeof types.getTypeParser;
 
-/** A named, prepared statement: parsed and planned once a connection. */
 export interface Statement {
-  readonly name: string;
   readonly text: string;
+  /** False: planned for each call. For texts that depend on what is asked for, and for plans that depend on the values. */
+  readonly prepared?: false;
   /** Longest time of the statement, ms; default: the pool's. The server's own statement_timeout applies too. */
   readonly query_timeout?: number;
 }
 
+/** A statement with values is prepared: parsed and planned once a connection. Without values it may be several statements. */
 type Sent = [statement: Statement | string, values?: readonly unknown[]];
 
 /** What store functions take: a way to run statements, inside or outside a transaction. */
@@ -53,8 +55,8 @@ export interface Database {
   orgTransaction<T>(orgId: string, work: (db: Db) => Promise<T>): Promise<T>;
   /**
    * Runs `work` as role `millrace_search`, which reads knowledge bases of every organisation and nothing else: each statement
-   * must name the organisation itself. Unnamed statements are planned anew each time, because the best plan depends on how frequent
-   * the words are.
+   * must name the organisation itself. Those with `prepared: false` are planned anew each time, because the best plan depends on
+   * how frequent the words are.
    */
   search<T>(work: (db: Db) => Promise<T>): Promise<T>;
   /**
@@ -248,16 +250,17 @@ const outdated = new WeakSet<PoolClient | Client>();
 /** Statements over one connection; each commits alone, or all of them are in one transaction. */
 export function asDb(client: PoolClient | Client, unit: "statement" | "transaction" = "statement"): Db {
   const send = async <Row extends QueryResultRow>(...[statement, values = []]: Sent): Promise<QueryResult<Row>> => {
-    const { name, ...unnamed } = typeof statement === "string" ? { text: statement, name: undefined } : statement;
-    if (name === undefined) return client.query<Row>({ ...unnamed, values: [...values] });
+    const { prepared = values.length > 0, ...plain } = typeof statement === "string" ? { text: statement } : statement;
+    const query = { ...plain, values: [...values] };
+    if (!prepared) return client.query<Row>(query);
     try {
-      return await client.query<Row>({ ...unnamed, name, values: [...values] });
+      return await client.query<Row>({ ...query, name: nameOf(plain.text) });
     } catch (error) {
       if (!isOutdated(error)) throw error;
       outdated.add(client);
       // Nothing has been executed, but a transaction cannot go on: its caller tries again with another connection.
       if (unit === "transaction") throw error;
-      return client.query<Row>({ ...unnamed, values: [...values] });
+      return client.query<Row>(query);
     }
   };
   return {
@@ -266,6 +269,15 @@ export function asDb(client: PoolClient | Client, unit: "statement" | "transacti
     count: async (...sent) => (await send(...sent)).rowCount ?? 0,
     any: async (...sent) => ((await send(...sent)).rowCount ?? 0) > 0,
   };
+}
+
+const names = new Map<string, string>();
+
+/** The name of a prepared statement: the same in every process, because some poolers share sessions. */
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) names.set(text, (name = createHash("sha256").update(text).digest("base64url")));
+  return name;
 }
 
 /** Errors of sockets and of name resolution (EAI_AGAIN: it may work later). */

@@ -16,13 +16,11 @@ export interface KeysetSql {
   /** `<` or `>`, to stand between the id and the bound. */
   readonly compare: "<" | ">";
   readonly order: "asc" | "desc";
-  /** Distinguishes the names of a list's two statements. */
-  readonly suffix: "up" | "down";
 }
 
 /** The keyset's part in a list over UUIDs. */
 export function keysetSql(page: Keyset): KeysetSql {
   return page.ascending
-    ? { bound: page.beyond ?? LOWEST_ID, compare: ">", order: "asc", suffix: "up" }
-    : { bound: page.beyond ?? HIGHEST_ID, compare: "<", order: "desc", suffix: "down" };
+    ? { bound: page.beyond ?? LOWEST_ID, compare: ">", order: "asc" }
+    : { bound: page.beyond ?? HIGHEST_ID, compare: "<", order: "desc" };
 }

@@ -9,7 +9,6 @@ const PATIENCE_MS = 3000;
 /** The organisations with a quota of nodes of their own, or with a key that has one. System only. */
 export async function listNodeQuotas(db: Db): Promise<string[]> {
   const rows = await db.query<{ org_id: string }>({
-    name: "list_node_quotas",
     text: "select distinct org_id from quotas where what = 'concurrent_nodes'",
     query_timeout: PATIENCE_MS,
   });
@@ -36,7 +35,6 @@ export async function takeNodePlace(
 ): Promise<"taken" | "none" | "stopped"> {
   const rows = await db.query<{ taken: boolean | null }>(
     {
-      name: "take_node_place",
       text: `with recursive ${aroundRun("$4")}
         select case when exists (select from around where state in (${TERMINAL}) or cancel_requested is not null) then null
           else take_node_place($1::uuid, $2::uuid, $3::text, $4, $5::float8, $6::numeric, $7::uuid, $8::uuid) end as taken`,
@@ -52,7 +50,6 @@ export async function takeNodePlace(
 export async function keepNodePlaces(db: Db, placeIds: readonly string[], seconds: number): Promise<void> {
   await db.query(
     {
-      name: "keep_node_places",
       text: `update node_places set expires_at = clock_timestamp() + make_interval(secs => $2::float8) where place_id = any($1::uuid[])`,
       query_timeout: PATIENCE_MS,
     },
@@ -61,17 +58,14 @@ export async function keepNodePlaces(db: Db, placeIds: readonly string[], second
 }
 
 export async function releaseNodePlace(db: Db, placeId: string): Promise<void> {
-  await db.query({ name: "release_node_place", text: "delete from node_places where place_id = $1::uuid" }, [placeId]);
+  await db.query("delete from node_places where place_id = $1::uuid", [placeId]);
 }
 
 /** How many places the organisation or one of its keys uses. */
 export async function countNodePlaces(db: Db, keyId: string | null): Promise<number> {
   const rows = await db.query<{ places: number }>(
-    {
-      name: "count_node_places",
-      text: `select count(*)::int as places from node_places
-        where org_id = current_org() and ($1::uuid is null or key_id = $1::uuid) and expires_at > clock_timestamp()`,
-    },
+    `select count(*)::int as places from node_places
+      where org_id = current_org() and ($1::uuid is null or key_id = $1::uuid) and expires_at > clock_timestamp()`,
     [keyId],
   );
   return rows[0]?.places ?? 0;
@@ -80,11 +74,8 @@ export async function countNodePlaces(db: Db, keyId: string | null): Promise<num
 /** Removes places that expired long ago, because their workers have died. System only. */
 export async function purgeNodePlaces(db: Db, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_node_places",
-      text: `delete from node_places where place_id in (
-          select place_id from node_places where expires_at < now() - interval '1 hour' limit $1::int)`,
-    },
+    `delete from node_places where place_id in (
+      select place_id from node_places where expires_at < now() - interval '1 hour' limit $1::int)`,
     [limit],
   );
 }

@@ -15,13 +15,10 @@ export async function insertEvent(
   relayed = false,
 ): Promise<void> {
   await db.query(
-    {
-      name: "insert_event",
-      text: `
+    `
 insert into outbox (event_id, org_id, type, project_id, data, relayed_at)
 values ($1::uuid, $2::uuid, $3::text, $4::uuid, $5::jsonb, case when $6::boolean then now() end)
 on conflict (event_id, org_id) do nothing`,
-    },
     [event.event_id, event.org_id, event.type, event.project_id ?? null, jsonb(event.data), relayed],
   );
 }

@@ -12,19 +12,13 @@ export interface QuotaRow {
 
 /** The quotas that the organisation has set, including its keys'. */
 export function listQuotas(db: Db): Promise<QuotaRow[]> {
-  return db.query<QuotaRow>({
-    name: "list_quotas",
-    text: "select key_id, what, most::float8 as most from quotas where org_id = current_org()",
-  });
+  return db.query<QuotaRow>("select key_id, what, most::float8 as most from quotas where org_id = current_org()");
 }
 
 /** The quotas of the organisation or of one key, locked until the transaction ends. */
 export async function lockQuotas(db: Db, keyId: string | null): Promise<QuotaLimits> {
   // The row may not exist yet.
-  await db.query({
-    name: "lock_quotas",
-    text: "select pg_advisory_xact_lock(hashtextextended('quotas ' || current_org()::text, 0))",
-  });
+  await db.query("select pg_advisory_xact_lock(hashtextextended('quotas ' || current_org()::text, 0))");
   return limitsOf(await listQuotas(db), keyId);
 }
 
@@ -76,11 +70,8 @@ export interface QuotaUse {
 export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
   const { begins, resets_at } = periodOf(use.what, new Date());
   const rows = await db.query<{ used: number }>(
-    {
-      name: "use_quota",
-      text: `select use_quota($1::uuid, $2::uuid, $3::text, $4::timestamptz, $5::numeric, $6::boolean, $7::numeric, $8::timestamptz,
-        $9::uuid)::float8 as used`,
-    },
+    `select use_quota($1::uuid, $2::uuid, $3::text, $4::timestamptz, $5::numeric, $6::boolean, $7::numeric, $8::timestamptz,
+      $9::uuid)::float8 as used`,
     [use.org_id, use.key_id, use.what, begins, use.used, use.add, use.most, resets_at, uuidv7()],
   );
   return rows[0]?.used ?? 0;
@@ -94,11 +85,8 @@ export async function quotaUsage(
   now = new Date(),
 ): Promise<{ used: number; period: string } | null> {
   const rows = await db.query<{ used: number; period: string }>(
-    {
-      name: "quota_usage",
-      text: `select used::float8 as used, period from quota_usage
-        where org_id = current_org() and key_id is not distinct from $1::uuid and what = $2::text`,
-    },
+    `select used::float8 as used, period from quota_usage
+      where org_id = current_org() and key_id is not distinct from $1::uuid and what = $2::text`,
     [keyId, what],
   );
   const [row] = rows;
@@ -109,20 +97,16 @@ export async function quotaUsage(
 
 /** Until the transaction ends, nobody else adds a file to an organisation with this quota. */
 export async function lockStorage(db: Db, orgId: string): Promise<void> {
-  await db.query(
-    { name: "lock_storage", text: "select pg_advisory_xact_lock(hashtextextended('storage of ' || $1::uuid, 0))" },
-    [orgId],
-  );
+  await db.query("select pg_advisory_xact_lock(hashtextextended('storage of ' || $1::uuid, 0))", [orgId]);
 }
 
 /** Bytes of the organisation's files: documents, resources of knowledge bases, skills. */
 export async function countStoredBytes(db: Db): Promise<number> {
-  const rows = await db.query<{ bytes: number }>({
-    name: "count_stored_bytes",
-    text: `select ((select coalesce(sum(size), 0) from documents where org_id = current_org())
-        + (select coalesce(sum(size), 0) from knowledge_resources where org_id = current_org())
-        + (select coalesce(sum(size), 0) from skill_versions where org_id = current_org()))::float8 as bytes`,
-  });
+  const rows = await db.query<{
+    bytes: number;
+  }>(`select ((select coalesce(sum(size), 0) from documents where org_id = current_org())
+    + (select coalesce(sum(size), 0) from knowledge_resources where org_id = current_org())
+    + (select coalesce(sum(size), 0) from skill_versions where org_id = current_org()))::float8 as bytes`);
   return rows[0]?.bytes ?? 0;
 }
 
@@ -133,23 +117,17 @@ export async function countStoredBytes(db: Db): Promise<number> {
 export async function lockMonth(db: Db, orgId: string, keyId: string | null): Promise<Omit<Spending, "most">> {
   const { begins } = periodOf("model_usd_month", new Date());
   const locked = await db.query(
-    {
-      name: "lock_month",
-      text: `update quota_usage set used = case when period < $2::timestamptz then 0 else used end,
-          notified = case when period < $2::timestamptz then 0 else notified end, period = greatest(period, $2::timestamptz)
-        where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' returning 1`,
-    },
+    `update quota_usage set used = case when period < $2::timestamptz then 0 else used end,
+        notified = case when period < $2::timestamptz then 0 else notified end, period = greatest(period, $2::timestamptz)
+      where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' returning 1`,
     [keyId, begins],
   );
   // From then on each call adds its cost.
   if (locked.length === 0) await recountMonth(db, orgId, keyId);
   const rows = await db.query<{ spent: number; reserved: number }>(
-    {
-      name: "spent_of_month",
-      text: `select u.used::float8 as spent, coalesce((select sum(amount) from cost_reservations c
-          where c.org_id = current_org() and ($1::uuid is null or c.key_id = $1::uuid) and c.expires_at > now()), 0)::float8 as reserved
-        from quota_usage u where u.org_id = current_org() and u.key_id is not distinct from $1::uuid and u.what = 'model_usd_month'`,
-    },
+    `select u.used::float8 as spent, coalesce((select sum(amount) from cost_reservations c
+        where c.org_id = current_org() and ($1::uuid is null or c.key_id = $1::uuid) and c.expires_at > now()), 0)::float8 as reserved
+      from quota_usage u where u.org_id = current_org() and u.key_id is not distinct from $1::uuid and u.what = 'model_usd_month'`,
     [keyId],
   );
   return rows[0] ?? { spent: 0, reserved: 0 };
@@ -160,21 +138,15 @@ async function recountMonth(db: Db, orgId: string, keyId: string | null): Promis
   const { begins } = periodOf("model_usd_month", new Date());
   // A separate statement: the sum must begin after calls that are being recorded, or it overwrites what they add.
   await db.query(
-    {
-      name: "lock_counted_month",
-      text: `select from quota_usage
-        where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' for update`,
-    },
+    `select from quota_usage
+      where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' for update`,
     [keyId],
   );
   await db.query(
-    {
-      name: "recount_month",
-      text: `insert into quota_usage (org_id, key_id, what, period, used)
-        select $1::uuid, $2::uuid, 'model_usd_month', $3::timestamptz, coalesce(sum(cost_usd), 0) from model_calls
-        where org_id = $1::uuid and created_at >= $3::timestamptz and ($2::uuid is null or key_id = $2::uuid)
-        on conflict (org_id, key_id, what) do update set used = excluded.used, period = excluded.period`,
-    },
+    `insert into quota_usage (org_id, key_id, what, period, used)
+      select $1::uuid, $2::uuid, 'model_usd_month', $3::timestamptz, coalesce(sum(cost_usd), 0) from model_calls
+      where org_id = $1::uuid and created_at >= $3::timestamptz and ($2::uuid is null or key_id = $2::uuid)
+      on conflict (org_id, key_id, what) do update set used = excluded.used, period = excluded.period`,
     [orgId, keyId, begins],
   );
 }

@@ -11,7 +11,6 @@ const numberOf = (position: string): bigint => {
 /** The position up to which a primary has written its log; everything committed is before it. System only. */
 export async function writtenPosition(db: Db): Promise<bigint> {
   const rows = await db.query<{ position: string }>({
-    name: "written_position",
     text: "select pg_current_wal_lsn()::text as position",
     query_timeout: PATIENCE_MS,
   });
@@ -21,7 +20,6 @@ export async function writtenPosition(db: Db): Promise<bigint> {
 /** The position up to which a standby has replayed its primary's log; null: it is no standby. System only. */
 export async function replayedPosition(db: Db): Promise<bigint | null> {
   const rows = await db.query<{ position: string | null }>({
-    name: "replayed_position",
     text: "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn()::text end as position",
     query_timeout: PATIENCE_MS,
   });

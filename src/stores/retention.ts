@@ -10,12 +10,9 @@ export interface RetentionDays {
 /** The settings of the organisation, and of one of its projects. */
 export async function getRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
   const rows = await db.query<RetentionDays>(
-    {
-      name: "get_retention",
-      text: `select max(run_days) filter (where project_id is null) as organisation,
-          max(run_days) filter (where project_id = $1::uuid) as project
-        from retention_policies where org_id = current_org() and (project_id is null or project_id = $1::uuid)`,
-    },
+    `select max(run_days) filter (where project_id is null) as organisation,
+        max(run_days) filter (where project_id = $1::uuid) as project
+      from retention_policies where org_id = current_org() and (project_id is null or project_id = $1::uuid)`,
     [projectId],
   );
   return rows[0] ?? { organisation: null, project: null };
@@ -24,10 +21,7 @@ export async function getRetention(db: Db, projectId: string | null): Promise<Re
 /** The same; locks the organisation's policies until the transaction ends. */
 export async function lockRetention(db: Db, projectId: string | null): Promise<RetentionDays> {
   // The row may not exist yet.
-  await db.query({
-    name: "lock_retention",
-    text: "select pg_advisory_xact_lock(hashtextextended('retention ' || current_org()::text, 0))",
-  });
+  await db.query("select pg_advisory_xact_lock(hashtextextended('retention ' || current_org()::text, 0))");
   return getRetention(db, projectId);
 }
 

@@ -41,12 +41,12 @@ export async function examineServer(db: Db): Promise<ServerFacts> {
   const before = Date.now();
   const [row] = await db.query<Omit<ServerFacts, "skew_ms"> & { readonly now_ms: number }>(
     `select current_setting('server_version') as version, current_setting('server_version_num')::integer as version_num,
-       pg_encoding_to_char((select encoding from pg_database where datname = current_database())) as encoding,
-       pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only,
-       current_setting('max_connections')::integer as max_connections,
-       (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
-       session_user::text as "user",
-       (1000 * extract(epoch from clock_timestamp()))::float8 as now_ms`,
+      pg_encoding_to_char((select encoding from pg_database where datname = current_database())) as encoding,
+      pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only,
+      current_setting('max_connections')::integer as max_connections,
+      (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
+      session_user::text as "user",
+      (1000 * extract(epoch from clock_timestamp()))::float8 as now_ms`,
   );
   if (!row) throw new Error("the server answers nothing");
   const { now_ms, ...facts } = row;

@@ -1,7 +1,7 @@
 import { uuidv7 } from "uuidv7";
 import { beforeAll, describe, expect, it } from "vitest";
 import { childRunEnd, childRunId } from "../../src/services/runs/child-run-id.ts";
-import type { Db, Statement } from "../../src/stores/db.ts";
+import type { Db } from "../../src/stores/db.ts";
 import { childRunIds } from "../../src/stores/runs/node-runs.ts";
 import { findChildRun } from "../../src/stores/runs/runs.ts";
 import { buildRun, buildTenant, ownDatabase } from "./rows.ts";
@@ -35,7 +35,7 @@ async function planOf(query: (db: Db) => Promise<unknown>): Promise<string> {
   let plan: unknown;
   await own.database.org(tenant.org_id, (db) => {
     const explain = async (...[statement, values]: Parameters<Db["query"]>): Promise<never[]> => {
-      plan = await db.query(`explain (analyze, format json) ${(statement as Statement).text}`, values);
+      plan = await db.query(`explain (analyze, format json) ${statement as string}`, values);
       return [];
     };
     return query({ ...db, query: explain, first: async (...sent) => (await explain(...sent))[0] ?? null });

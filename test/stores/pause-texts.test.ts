@@ -53,10 +53,8 @@ it("pauses of before, and of processes of before, stay readable; those of now ke
     await buildRun(database, tenant),
   ];
   // As processes of before read them, in a session that stays open.
-  const name = "list_pauses_before";
   const text = "select p.* from run_pauses p where run_id = $1::uuid";
-  const readBefore = (runId: string) =>
-    database.org(tenant.org_id, (db) => db.query<PauseOpening>({ name, text }, [runId]));
+  const readBefore = (runId: string) => database.org(tenant.org_id, (db) => db.query<PauseOpening>(text, [runId]));
 
   await database.org(tenant.org_id, (db) => recordBefore(db, first, asked()));
   expect(await readBefore(first)).toMatchObject([{ form: FORM }]);

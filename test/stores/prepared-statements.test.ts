@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { expect, it, onTestFinished } from "vitest";
 import { isConnectionError, openDatabase } from "../../src/stores/db.ts";
 import type { Database, Db } from "../../src/stores/db.ts";
@@ -5,8 +6,8 @@ import { emptyDatabase } from "../support/database.ts";
 
 // Processes of before go on while a migration adds a column to a table that a prepared statement selects whole.
 
-const STATEMENT = { name: "read_first", text: "select *, pg_backend_pid() as session from things where id = 1" };
-const readFirst = (db: Db) => db.first<{ readonly name: string; readonly session: number }>(STATEMENT);
+const STATEMENT = "select *, pg_backend_pid() as session from things where id = $1::int";
+const readFirst = (db: Db) => db.first<{ readonly name: string; readonly session: number }>(STATEMENT, [1]);
 const WITH_COLUMN = expect.objectContaining({ name: "first", added: null }) as unknown;
 
 /** A database with a session that has prepared the statement, and a migration since. */
@@ -45,8 +46,20 @@ it("rolls a transaction back with an error after which one tries again", async (
 
 it("refuses what Postgres does not support as before", async () => {
   const { database } = await migratedSince();
-  const unsupported = { name: "unsupported", text: "select distinct name from things for update" };
-  const error: unknown = await database.system((db) => db.query(unsupported)).catch((reason: unknown) => reason);
+  const unsupported = "select distinct name from things where id = $1::int for update";
+  const error: unknown = await database.system((db) => db.query(unsupported, [1])).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(Error);
   expect(isConnectionError(error)).toBe(false);
+});
+
+it("prepares each statement with values once a connection, unless it says otherwise", async () => {
+  const { database } = await migratedSince();
+  const text = "select $1::int as one";
+  const prepared = await database.org(randomUUID(), async (db) => {
+    await db.query(text, [1]);
+    await db.query(text, [2]);
+    await db.query({ text: "select $1::int as two", prepared: false }, [2]);
+    return db.query("select statement from pg_prepared_statements where statement like 'select $1::int as %'");
+  });
+  expect(prepared).toEqual([{ statement: text }]);
 });

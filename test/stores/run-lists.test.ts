@@ -2,6 +2,7 @@ import { uuidv7 } from "uuidv7";
 import { beforeEach, describe, expect, it } from "vitest";
 import { listRuns } from "../../src/stores/runs/run-lists.ts";
 import type { RunFilter } from "../../src/stores/runs/run-lists.ts";
+import type { Statement } from "../../src/stores/db.ts";
 import type { Keyset } from "../../src/stores/keyset.ts";
 import { buildProject, buildRun, buildTenant, moveRun, ownDatabase } from "./rows.ts";
 import type { Tenant } from "./rows.ts";
@@ -158,7 +159,8 @@ describe("listRuns", () => {
         listRuns(
           {
             ...db,
-            query: (statement, values) => db.query(`explain (analyze, format json) ${statement as string}`, values),
+            query: (statement, values) =>
+              db.query(`explain (analyze, format json) ${(statement as Statement).text}`, values),
           },
           tenant.org_id,
           filter,

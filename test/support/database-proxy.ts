@@ -5,7 +5,7 @@ import type { AddressInfo, Socket } from "node:net";
 export interface DatabaseProxy {
   /** The database's address, through the proxy. */
   readonly url: string;
-  /** What has been asked since the last call, in order: names of prepared statements, or the text of others. */
+  /** What has been asked since the last call, in order. */
   take(): string[];
   close(): Promise<void>;
 }
@@ -79,6 +79,8 @@ function withoutParameters(message: Buffer, drops: readonly string[]): Buffer {
 function createMessageReader(onRoundTrip: (statement: string) => void): (bytes: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   let started = false;
+  /** The texts of statements by their names; the unnamed one is the last without a name. */
+  const texts = new Map<string, string>();
   let bound = "";
   return (bytes) => {
     rest = Buffer.concat([rest, bytes]);
@@ -92,9 +94,10 @@ function createMessageReader(onRoundTrip: (statement: string) => void): (bytes: 
       rest = rest.subarray(end);
       started = true;
       if (type === "Q") onRoundTrip(body.toString().replace(/\0$/, ""));
-      // Of an unnamed statement there is only the text.
-      else if (type === "P" && body[0] === 0) bound = body.toString().split("\0")[1] ?? "";
-      else if (type === "B") bound = body.toString("latin1").split("\0")[1] || bound;
+      else if (type === "P") {
+        const [name = "", text = ""] = body.toString().split("\0");
+        texts.set(name, text);
+      } else if (type === "B") bound = texts.get(body.toString("latin1").split("\0")[1] ?? "") ?? "";
       else if (type === "S") {
         onRoundTrip(bound);
         bound = "";

@@ -39,15 +39,12 @@ const COLUMNS =
  */
 export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
   const rows = await db.query<ApiKey>(
-    {
-      name: "insert_api_key",
-      text: `insert into api_keys (key_id, org_id, name, kind, secret_hash, prefix, created_by, expires_at,
-          scopes, read_only, projects, allowed_origins, allowed_addresses)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::bytea, $6::text, $7::uuid, $8::timestamptz,
-          $9::text[], $10::boolean, $11::uuid[], $12::text[], $13::text[])
-        on conflict (key_id) do update set secret_hash = excluded.secret_hash, prefix = excluded.prefix
-        returning ${COLUMNS}`,
-    },
+    `insert into api_keys (key_id, org_id, name, kind, secret_hash, prefix, created_by, expires_at,
+        scopes, read_only, projects, allowed_origins, allowed_addresses)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::bytea, $6::text, $7::uuid, $8::timestamptz,
+        $9::text[], $10::boolean, $11::uuid[], $12::text[], $13::text[])
+      on conflict (key_id) do update set secret_hash = excluded.secret_hash, prefix = excluded.prefix
+      returning ${COLUMNS}`,
     [
       key.key_id,
       key.org_id,
@@ -69,32 +66,23 @@ export async function insertApiKey(db: Db, key: NewApiKey): Promise<ApiKey> {
 
 /** The key with this hash in any organisation, valid or not: authentication only. */
 export async function findApiKeyByHash(db: Db, hash: Buffer): Promise<ApiKey | null> {
-  return db.first<ApiKey>(
-    { name: "find_api_key_by_hash", text: `select ${COLUMNS} from api_keys where secret_hash = $1::bytea` },
-    [hash],
-  );
+  return db.first<ApiKey>(`select ${COLUMNS} from api_keys where secret_hash = $1::bytea`, [hash]);
 }
 
 /** Whether a key is valid. It stays so until the transaction ends. */
 export async function holdApiKey(db: Db, keyId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "hold_api_key",
-      text: `select from api_keys where org_id = current_org() and key_id = $1::uuid and revoked_at is null
-        and (expires_at is null or expires_at > now()) for share`,
-    },
+    `select from api_keys where org_id = current_org() and key_id = $1::uuid and revoked_at is null
+      and (expires_at is null or expires_at > now()) for share`,
     [keyId],
   );
 }
 
 /** A page of the organisation's keys that have not been revoked. */
 export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ApiKey>(
-    {
-      name: `list_api_keys_${suffix}`,
-      text: `select ${COLUMNS} from api_keys where org_id = current_org() and revoked_at is null and key_id ${compare} $1::uuid order by key_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from api_keys where org_id = current_org() and revoked_at is null and key_id ${compare} $1::uuid order by key_id ${order} limit $2::int`,
     [bound, page.limit],
   );
 }
@@ -102,12 +90,8 @@ export async function listApiKeys(db: Db, page: Keyset): Promise<ApiKey[]> {
 /** Revokes a key; null if there is none to revoke. */
 export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null> {
   return db.first<ApiKey>(
-    {
-      name: "revoke_api_key",
-      text:
-        "update api_keys set revoked_at = now() where org_id = current_org() and key_id = $1::uuid and revoked_at is null returning " +
-        COLUMNS,
-    },
+    "update api_keys set revoked_at = now() where org_id = current_org() and key_id = $1::uuid and revoked_at is null returning " +
+      COLUMNS,
     [keyId],
   );
 }
@@ -115,15 +99,12 @@ export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null
 /** Revokes every key that a user made, directly or with such a key. Returns the ids of revoked keys. */
 export async function revokeKeysOfUser(db: Db, userId: string): Promise<string[]> {
   const rows = await db.query<{ key_id: string }>(
-    {
-      name: "revoke_keys_of_user",
-      text: `with recursive made as (
-          select key_id from api_keys where org_id = current_org() and created_by = $1::uuid
-          union
-          select k.key_id from api_keys k join made m on k.created_by = m.key_id where k.org_id = current_org())
-        update api_keys set revoked_at = now()
-        where org_id = current_org() and key_id in (select key_id from made) and revoked_at is null returning key_id`,
-    },
+    `with recursive made as (
+        select key_id from api_keys where org_id = current_org() and created_by = $1::uuid
+        union
+        select k.key_id from api_keys k join made m on k.created_by = m.key_id where k.org_id = current_org())
+      update api_keys set revoked_at = now()
+      where org_id = current_org() and key_id in (select key_id from made) and revoked_at is null returning key_id`,
     [userId],
   );
   return rows.map((row) => row.key_id);
@@ -132,11 +113,8 @@ export async function revokeKeysOfUser(db: Db, userId: string): Promise<string[]
 /** Records when these keys were last used. */
 export async function touchApiKeys(db: Db, uses: ReadonlyArray<{ key_id: string; at: string }>): Promise<void> {
   await db.query(
-    {
-      name: "touch_api_keys",
-      text: `update api_keys k set last_used_at = greatest(k.last_used_at, u.at)
-        from unnest($1::uuid[], $2::timestamptz[]) as u (key_id, at) where k.key_id = u.key_id`,
-    },
+    `update api_keys k set last_used_at = greatest(k.last_used_at, u.at)
+      from unnest($1::uuid[], $2::timestamptz[]) as u (key_id, at) where k.key_id = u.key_id`,
     [uses.map((use) => use.key_id), uses.map((use) => use.at)],
   );
 }

@@ -41,12 +41,9 @@ export interface Token {
 
 export async function insertToken(db: Db, token: NewToken): Promise<void> {
   await db.query(
-    {
-      name: "insert_token",
-      text: `insert into oauth_tokens (token_id, org_id, user_id, kind, secret_hash, scope, expires_at, session_id, began_at, user_agent, address)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::text, now() + make_interval(secs => $7::double precision),
-          $8::uuid, coalesce($9::timestamptz, now()), $10::text, $11::text)`,
-    },
+    `insert into oauth_tokens (token_id, org_id, user_id, kind, secret_hash, scope, expires_at, session_id, began_at, user_agent, address)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::bytea, $6::text, now() + make_interval(secs => $7::double precision),
+        $8::uuid, coalesce($9::timestamptz, now()), $10::text, $11::text)`,
     [
       token.token_id,
       token.org_id,
@@ -66,12 +63,9 @@ export async function insertToken(db: Db, token: NewToken): Promise<void> {
 /** The token with this hash, valid or not: authentication only. */
 export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | null> {
   return db.first<Token>(
-    {
-      name: "find_token_by_hash",
-      text: `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at, ${GRANTS_OF_USER},
-          t.session_id, coalesce(t.began_at, t.created_at) as began_at
-        from oauth_tokens t join users u using (user_id) where t.secret_hash = $1::bytea`,
-    },
+    `select t.token_id, t.org_id, t.user_id, t.kind, t.scope, t.expires_at, t.revoked_at, u.role, u.disabled_at, ${GRANTS_OF_USER},
+        t.session_id, coalesce(t.began_at, t.created_at) as began_at
+      from oauth_tokens t join users u using (user_id) where t.secret_hash = $1::bytea`,
     [hash],
   );
 }
@@ -79,10 +73,7 @@ export async function findTokenByHash(db: Db, hash: Buffer): Promise<Token | nul
 /** Consumes a refresh token; false if it was used already. */
 export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "consume_token",
-      text: `update oauth_tokens set revoked_at = now() where token_id = $1::uuid and revoked_at is null and expires_at > now()`,
-    },
+    `update oauth_tokens set revoked_at = now() where token_id = $1::uuid and revoked_at is null and expires_at > now()`,
     [tokenId],
   );
 }
@@ -93,14 +84,11 @@ export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
  */
 export async function endTokenSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
   const rows = await db.query<{ user_id: string }>(
-    {
-      name: "end_token_session",
-      text: `update oauth_tokens set revoked_at = now(), expires_at = least(expires_at, now())
-        where org_id = current_org() and coalesce(session_id, token_id) = $1::uuid and ($2::uuid is null or user_id = $2::uuid)
-          and revoked_at is null and exists (select from oauth_tokens r where r.org_id = current_org() and r.kind = 'refresh'
-            and coalesce(r.session_id, r.token_id) = $1::uuid and r.revoked_at is null and r.expires_at > now())
-        returning user_id`,
-    },
+    `update oauth_tokens set revoked_at = now(), expires_at = least(expires_at, now())
+      where org_id = current_org() and coalesce(session_id, token_id) = $1::uuid and ($2::uuid is null or user_id = $2::uuid)
+        and revoked_at is null and exists (select from oauth_tokens r where r.org_id = current_org() and r.kind = 'refresh'
+          and coalesce(r.session_id, r.token_id) = $1::uuid and r.revoked_at is null and r.expires_at > now())
+      returning user_id`,
     [sessionId, userId],
   );
   return rows[0]?.user_id ?? null;
@@ -108,23 +96,16 @@ export async function endTokenSession(db: Db, sessionId: string, userId: string 
 
 /** Revokes every token of a user. */
 export async function revokeTokensOfUser(db: Db, userId: string): Promise<void> {
-  await db.query(
-    {
-      name: "revoke_tokens_of_user",
-      text: "update oauth_tokens set revoked_at = now() where user_id = $1::uuid and revoked_at is null",
-    },
-    [userId],
-  );
+  await db.query("update oauth_tokens set revoked_at = now() where user_id = $1::uuid and revoked_at is null", [
+    userId,
+  ]);
 }
 
 /** Removes tokens that expired more than a day ago; returns how many. For the sweeper. */
 export async function purgeExpiredTokens(db: Db, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_expired_tokens",
-      text: `delete from oauth_tokens where token_id in
-        (select token_id from oauth_tokens where expires_at < now() - interval '1 day' limit $1::int)`,
-    },
+    `delete from oauth_tokens where token_id in
+      (select token_id from oauth_tokens where expires_at < now() - interval '1 day' limit $1::int)`,
     [limit],
   );
 }

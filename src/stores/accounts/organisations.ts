@@ -9,10 +9,7 @@ export interface Organisation {
 /** Adds an organisation; an existing one with the same id stays as it is. */
 export async function insertOrganisation(db: Db, organisation: { org_id: string; name: string }): Promise<void> {
   await db.query(
-    {
-      name: "insert_organisation",
-      text: "insert into organisations (org_id, name) values ($1::uuid, $2::text) on conflict (org_id) do nothing",
-    },
+    "insert into organisations (org_id, name) values ($1::uuid, $2::text) on conflict (org_id) do nothing",
     [organisation.org_id, organisation.name],
   );
 }
@@ -20,31 +17,19 @@ export async function insertOrganisation(db: Db, organisation: { org_id: string;
 /** The oldest organisation of a name; nobody who asks adds another until the transaction ends. System only. */
 export async function findOrganisationNamed(db: Db, name: string): Promise<Organisation | null> {
   // A separate statement: the search must begin after the lock, or it does not see what others added.
-  await db.query({
-    name: "lock_organisation_names",
-    text: "select pg_advisory_xact_lock(hashtextextended('names of organisations', 0))",
-  });
+  await db.query("select pg_advisory_xact_lock(hashtextextended('names of organisations', 0))");
   const rows = await db.query<Organisation>(
-    {
-      name: "find_organisation_named",
-      text: "select org_id, name, created_at from organisations where name = $1::text order by org_id limit 1",
-    },
+    "select org_id, name, created_at from organisations where name = $1::text order by org_id limit 1",
     [name],
   );
   return rows[0] ?? null;
 }
 
 export async function findOrganisation(db: Db, orgId: string): Promise<Organisation | null> {
-  return db.first<Organisation>(
-    { name: "find_organisation", text: "select org_id, name, created_at from organisations where org_id = $1::uuid" },
-    [orgId],
-  );
+  return db.first<Organisation>("select org_id, name, created_at from organisations where org_id = $1::uuid", [orgId]);
 }
 
 /** Every organisation, oldest first: for the command line. */
 export async function listOrganisations(db: Db): Promise<Organisation[]> {
-  return db.query<Organisation>({
-    name: "list_organisations",
-    text: "select org_id, name, created_at from organisations order by org_id",
-  });
+  return db.query<Organisation>("select org_id, name, created_at from organisations order by org_id");
 }

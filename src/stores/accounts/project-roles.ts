@@ -26,26 +26,20 @@ export const GRANTS_OF_USER =
 
 /** A page of the users with a role in a project, by user. */
 export async function listProjectGrants(db: Db, projectId: string, page: Keyset): Promise<ProjectGrant[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ProjectGrant>(
-    {
-      name: `list_project_grants_${suffix}`,
-      text: `select ${COLUMNS} from ${FROM} and g.project_id = $3::uuid and g.user_id ${compare} $1::uuid
-        order by g.user_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from ${FROM} and g.project_id = $3::uuid and g.user_id ${compare} $1::uuid
+      order by g.user_id ${order} limit $2::int`,
     [bound, page.limit, projectId],
   );
 }
 
 /** A page of a user's roles in projects, by project. */
 export async function listUserGrants(db: Db, userId: string, page: Keyset): Promise<ProjectGrant[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ProjectGrant>(
-    {
-      name: `list_user_grants_${suffix}`,
-      text: `select ${COLUMNS} from ${FROM} and g.user_id = $3::uuid and g.project_id ${compare} $1::uuid
-        order by g.project_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from ${FROM} and g.user_id = $3::uuid and g.project_id ${compare} $1::uuid
+      order by g.project_id ${order} limit $2::int`,
     [bound, page.limit, userId],
   );
 }
@@ -53,10 +47,7 @@ export async function listUserGrants(db: Db, userId: string, page: Keyset): Prom
 /** The role of a user in a project, locked until the transaction ends. */
 export async function lockProjectGrant(db: Db, projectId: string, userId: string): Promise<ProjectGrant | null> {
   return db.first<ProjectGrant>(
-    {
-      name: "lock_project_grant",
-      text: `select ${COLUMNS} from ${FROM} and g.project_id = $1::uuid and g.user_id = $2::uuid for update of g`,
-    },
+    `select ${COLUMNS} from ${FROM} and g.project_id = $1::uuid and g.user_id = $2::uuid for update of g`,
     [projectId, userId],
   );
 }
@@ -67,11 +58,8 @@ export async function setProjectGrant(
   grant: Pick<ProjectGrant, "project_id" | "user_id" | "role"> & { readonly org_id: string },
 ): Promise<void> {
   await db.query(
-    {
-      name: "set_project_grant",
-      text: `insert into project_roles (project_id, user_id, org_id, role) values ($1::uuid, $2::uuid, $3::uuid, $4::text)
-        on conflict (project_id, user_id) do update set role = excluded.role`,
-    },
+    `insert into project_roles (project_id, user_id, org_id, role) values ($1::uuid, $2::uuid, $3::uuid, $4::text)
+      on conflict (project_id, user_id) do update set role = excluded.role`,
     [grant.project_id, grant.user_id, grant.org_id, grant.role],
   );
 }
@@ -79,10 +67,7 @@ export async function setProjectGrant(
 /** Removes a user's role in a project. */
 export async function deleteProjectGrant(db: Db, projectId: string, userId: string): Promise<void> {
   await db.query(
-    {
-      name: "delete_project_grant",
-      text: "delete from project_roles where org_id = current_org() and project_id = $1::uuid and user_id = $2::uuid",
-    },
+    "delete from project_roles where org_id = current_org() and project_id = $1::uuid and user_id = $2::uuid",
     [projectId, userId],
   );
 }

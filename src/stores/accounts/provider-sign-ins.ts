@@ -16,11 +16,8 @@ export interface NewProviderSignIn extends ProviderSignIn {
 
 export async function insertProviderSignIn(db: Db, signIn: NewProviderSignIn): Promise<void> {
   await db.query(
-    {
-      name: "insert_provider_sign_in",
-      text: `insert into provider_sign_ins (state_hash, browser_hash, provider_id, nonce, code_verifier, return_to, expires_at)
-        values ($1::bytea, $2::bytea, $3::text, $4::text, $5::text, $6::text, now() + make_interval(secs => $7::double precision))`,
-    },
+    `insert into provider_sign_ins (state_hash, browser_hash, provider_id, nonce, code_verifier, return_to, expires_at)
+      values ($1::bytea, $2::bytea, $3::text, $4::text, $5::text, $6::text, now() + make_interval(secs => $7::double precision))`,
     [
       signIn.state_hash,
       signIn.browser_hash,
@@ -44,12 +41,9 @@ export async function takeProviderSignIn(
   providerId: string,
 ): Promise<ProviderSignIn | null> {
   return db.first<ProviderSignIn>(
-    {
-      name: "take_provider_sign_in",
-      text: `with taken as (
-          delete from provider_sign_ins where state_hash = $1::bytea and browser_hash = $2::bytea and provider_id = $3::text returning *)
-        select provider_id, nonce, code_verifier, return_to from taken where expires_at > now()`,
-    },
+    `with taken as (
+        delete from provider_sign_ins where state_hash = $1::bytea and browser_hash = $2::bytea and provider_id = $3::text returning *)
+      select provider_id, nonce, code_verifier, return_to from taken where expires_at > now()`,
     [stateHash, browserHash, providerId],
   );
 }
@@ -57,11 +51,8 @@ export async function takeProviderSignIn(
 /** Removes expired sign-ins; returns how many. For the sweeper. */
 export async function purgeProviderSignIns(db: Db, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_provider_sign_ins",
-      text: `delete from provider_sign_ins where state_hash in
-        (select state_hash from provider_sign_ins where expires_at < now() limit $1::int)`,
-    },
+    `delete from provider_sign_ins where state_hash in
+      (select state_hash from provider_sign_ins where expires_at < now() limit $1::int)`,
     [limit],
   );
 }

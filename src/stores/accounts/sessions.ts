@@ -54,11 +54,8 @@ const COLUMNS = `s.session_id, s.org_id, s.user_id, u.email, u.role, s.user_agen
 
 export async function insertSession(db: Db, session: NewSession): Promise<void> {
   await db.query(
-    {
-      name: "insert_session",
-      text: `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address, provider_id, id_token)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text, $7::text, $8::bytea)`,
-    },
+    `insert into sessions (session_id, org_id, user_id, secret_hash, user_agent, address, provider_id, id_token)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::bytea, $5::text, $6::text, $7::text, $8::bytea)`,
     [
       session.session_id,
       session.org_id,
@@ -77,44 +74,32 @@ export async function insertSession(db: Db, session: NewSession): Promise<void> 
  */
 export async function findSessionByHash(db: Db, hash: Buffer): Promise<AuthenticatedSession | null> {
   return db.first<AuthenticatedSession>(
-    {
-      name: "find_session_by_hash",
-      text: `select ${COLUMNS}, ${GRANTS_OF_USER} from sessions s join users u using (user_id)
-        where s.secret_hash = $1::bytea and u.disabled_at is null and ${LIVE}`,
-    },
+    `select ${COLUMNS}, ${GRANTS_OF_USER} from sessions s join users u using (user_id)
+      where s.secret_hash = $1::bytea and u.disabled_at is null and ${LIVE}`,
     [hash],
   );
 }
 
 /** Records the use of a session. */
 export async function touchSession(db: Db, sessionId: string): Promise<void> {
-  await db.query(
-    {
-      name: "touch_session",
-      text: "update sessions set last_seen_at = now() where session_id = $1::uuid",
-    },
-    [sessionId],
-  );
+  await db.query("update sessions set last_seen_at = now() where session_id = $1::uuid", [sessionId]);
 }
 
 /** A page of open sessions: one user's, or with null the whole organisation's. */
 export async function listSessions(db: Db, userId: string | null, page: Keyset): Promise<ListedSession[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ListedSession>(
-    {
-      name: `list_sessions_${suffix}`,
-      text: `select * from (
-          select 'console' as kind, ${COLUMNS} from sessions s join users u using (user_id)
-          where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE}
-          union all
-          select 'token' as kind, coalesce(t.session_id, t.token_id), t.org_id, t.user_id, u.email, u.role, t.user_agent, t.address,
-            coalesce(t.began_at, t.created_at), t.created_at, t.expires_at, null
-          from oauth_tokens t join users u using (user_id)
-          where t.org_id = current_org() and ($3::uuid is null or t.user_id = $3::uuid)
-            and t.kind = 'refresh' and t.revoked_at is null and t.expires_at > now()
-        ) as open
-        where session_id ${compare} $1::uuid order by session_id ${order} limit $2::int`,
-    },
+    `select * from (
+        select 'console' as kind, ${COLUMNS} from sessions s join users u using (user_id)
+        where s.org_id = current_org() and ($3::uuid is null or s.user_id = $3::uuid) and ${LIVE}
+        union all
+        select 'token' as kind, coalesce(t.session_id, t.token_id), t.org_id, t.user_id, u.email, u.role, t.user_agent, t.address,
+          coalesce(t.began_at, t.created_at), t.created_at, t.expires_at, null
+        from oauth_tokens t join users u using (user_id)
+        where t.org_id = current_org() and ($3::uuid is null or t.user_id = $3::uuid)
+          and t.kind = 'refresh' and t.revoked_at is null and t.expires_at > now()
+      ) as open
+      where session_id ${compare} $1::uuid order by session_id ${order} limit $2::int`,
     [bound, page.limit, userId],
   );
 }
@@ -127,14 +112,11 @@ export type EndedSession = Pick<Session, "user_id" | "provider_id"> & Pick<NewSe
  */
 export async function endSession(db: Db, sessionId: string, userId: string | null): Promise<EndedSession | null> {
   return db.first<EndedSession>(
-    {
-      name: "end_session",
-      text: `with ended as (
-          select session_id, id_token from sessions s where org_id = current_org() and session_id = $1::uuid
-            and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} for no key update)
-        update sessions s set ended_at = now(), id_token = null from ended where s.session_id = ended.session_id
-        returning s.user_id, s.provider_id, ended.id_token`,
-    },
+    `with ended as (
+        select session_id, id_token from sessions s where org_id = current_org() and session_id = $1::uuid
+          and ($2::uuid is null or user_id = $2::uuid) and ${LIVE} for no key update)
+      update sessions s set ended_at = now(), id_token = null from ended where s.session_id = ended.session_id
+      returning s.user_id, s.provider_id, ended.id_token`,
     [sessionId, userId],
   );
 }
@@ -142,15 +124,10 @@ export async function endSession(db: Db, sessionId: string, userId: string | nul
 /** Ends every session of a user, and the links that would open another. */
 export async function endSessionsOfUser(db: Db, userId: string): Promise<void> {
   await db.query(
-    {
-      name: "end_sessions_of_user",
-      text: "update sessions set ended_at = now(), id_token = null where user_id = $1::uuid and ended_at is null",
-    },
+    "update sessions set ended_at = now(), id_token = null where user_id = $1::uuid and ended_at is null",
     [userId],
   );
-  await db.query({ name: "remove_sign_in_links_of_user", text: "delete from sign_in_links where user_id = $1::uuid" }, [
-    userId,
-  ]);
+  await db.query("delete from sign_in_links where user_id = $1::uuid", [userId]);
 }
 
 export interface NewSignInLink {
@@ -162,11 +139,8 @@ export interface NewSignInLink {
 
 export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<void> {
   await db.query(
-    {
-      name: "insert_sign_in_link",
-      text: `insert into sign_in_links (secret_hash, org_id, user_id, expires_at)
-        values ($1::bytea, $2::uuid, $3::uuid, now() + make_interval(secs => $4::double precision))`,
-    },
+    `insert into sign_in_links (secret_hash, org_id, user_id, expires_at)
+      values ($1::bytea, $2::uuid, $3::uuid, now() + make_interval(secs => $4::double precision))`,
     [link.secret_hash, link.org_id, link.user_id, link.lifetime_seconds],
   );
 }
@@ -174,11 +148,8 @@ export async function insertSignInLink(db: Db, link: NewSignInLink): Promise<voi
 /** Uses a link up; null if it is missing, used or expired, or its user is locked. */
 export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: string; user_id: string } | null> {
   return db.first<{ org_id: string; user_id: string }>(
-    {
-      name: "take_sign_in_link",
-      text: `with taken as (delete from sign_in_links where secret_hash = $1::bytea returning org_id, user_id, expires_at)
-        select t.org_id, t.user_id from taken t join users u using (user_id) where t.expires_at > now() and u.disabled_at is null`,
-    },
+    `with taken as (delete from sign_in_links where secret_hash = $1::bytea returning org_id, user_id, expires_at)
+      select t.org_id, t.user_id from taken t join users u using (user_id) where t.expires_at > now() and u.disabled_at is null`,
     [hash],
   );
 }
@@ -186,12 +157,9 @@ export async function takeSignInLink(db: Db, hash: Buffer): Promise<{ org_id: st
 /** Removes sessions and links that ended a day ago; returns how many. For the sweeper. */
 export async function purgeSessions(db: Db, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_sessions",
-      text: `with links as (delete from sign_in_links where expires_at < now() - interval '1 day')
-        delete from sessions where session_id in
-          (select session_id from sessions where last_seen_at < now() - interval '2 days' limit $1::int)`,
-    },
+    `with links as (delete from sign_in_links where expires_at < now() - interval '1 day')
+      delete from sessions where session_id in
+        (select session_id from sessions where last_seen_at < now() - interval '2 days' limit $1::int)`,
     [limit],
   );
 }

@@ -9,10 +9,7 @@ export interface Identity {
 /** The organisation's user of an identity; null if there is none. */
 export async function findUserOfIdentity(db: Db, { issuer, subject }: Identity): Promise<string | null> {
   const rows = await db.query<{ user_id: string }>(
-    {
-      name: "find_user_of_identity",
-      text: "select user_id from user_identities where org_id = current_org() and issuer = $1::text and subject = $2::text",
-    },
+    "select user_id from user_identities where org_id = current_org() and issuer = $1::text and subject = $2::text",
     [issuer, subject],
   );
   return rows[0]?.user_id ?? null;
@@ -21,10 +18,7 @@ export async function findUserOfIdentity(db: Db, { issuer, subject }: Identity):
 /** Whether a user has any identity of this issuer. */
 export async function hasIdentityOf(db: Db, userId: string, issuer: string): Promise<boolean> {
   return db.any(
-    {
-      name: "has_identity_of",
-      text: "select from user_identities where org_id = current_org() and user_id = $1::uuid and issuer = $2::text limit 1",
-    },
+    "select from user_identities where org_id = current_org() and user_id = $1::uuid and issuer = $2::text limit 1",
     [userId, issuer],
   );
 }
@@ -32,11 +26,8 @@ export async function hasIdentityOf(db: Db, userId: string, issuer: string): Pro
 /** Gives a user an identity. Violates the primary key if another user has it. */
 export async function insertIdentity(db: Db, userId: string, { issuer, subject }: Identity): Promise<void> {
   await db.query(
-    {
-      name: "insert_identity",
-      text: `insert into user_identities (org_id, issuer, subject, user_id)
-        values (current_org(), $1::text, $2::text, $3::uuid)`,
-    },
+    `insert into user_identities (org_id, issuer, subject, user_id)
+      values (current_org(), $1::text, $2::text, $3::uuid)`,
     [issuer, subject, userId],
   );
 }
@@ -44,11 +35,8 @@ export async function insertIdentity(db: Db, userId: string, { issuer, subject }
 /** Records that a person has signed in. */
 export async function touchIdentity(db: Db, { issuer, subject }: Identity): Promise<void> {
   await db.query(
-    {
-      name: "touch_identity",
-      text: `update user_identities set signed_in_at = now()
-        where org_id = current_org() and issuer = $1::text and subject = $2::text`,
-    },
+    `update user_identities set signed_in_at = now()
+      where org_id = current_org() and issuer = $1::text and subject = $2::text`,
     [issuer, subject],
   );
 }

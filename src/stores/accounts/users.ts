@@ -39,11 +39,8 @@ export const USERS_EMAIL_KEY = "users_email_key";
  */
 export async function insertUser(db: Db, user: NewUser): Promise<User> {
   const rows = await db.query<User>(
-    {
-      name: "insert_user",
-      text: `insert into users (user_id, org_id, email, password_hash, role) values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text)
-        on conflict (user_id) do update set email = users.email returning ${COLUMNS}`,
-    },
+    `insert into users (user_id, org_id, email, password_hash, role) values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text)
+      on conflict (user_id) do update set email = users.email returning ${COLUMNS}`,
     [user.user_id, user.org_id, user.email, user.password_hash, user.role],
   );
   return rows[0] as User;
@@ -63,32 +60,23 @@ export async function findUsersByAddress(
   orgId: string | null = null,
 ): Promise<UserSigningIn[]> {
   return db.query<UserSigningIn>(
-    {
-      name: "find_users_by_address",
-      text: `select ${COLUMNS}, password_hash from users
-        where lower(email collate "C") = $1::text and ($2::uuid is null or org_id = $2::uuid)
-        order by password_set_at desc, user_id desc`,
-    },
+    `select ${COLUMNS}, password_hash from users
+      where lower(email collate "C") = $1::text and ($2::uuid is null or org_id = $2::uuid)
+      order by password_set_at desc, user_id desc`,
     [address, orgId],
   );
 }
 
 /** Stores a hash of the same password with today's parameters. */
 export async function replaceHash(db: Db, userId: string, passwordHash: string): Promise<void> {
-  await db.query(
-    {
-      name: "replace_password_hash",
-      text: "update users set password_hash = $2::text where org_id = current_org() and user_id = $1::uuid",
-    },
-    [userId, passwordHash],
-  );
+  await db.query("update users set password_hash = $2::text where org_id = current_org() and user_id = $1::uuid", [
+    userId,
+    passwordHash,
+  ]);
 }
 
 export async function findUser(db: Db, userId: string): Promise<User | null> {
-  return db.first<User>(
-    { name: "find_user", text: `select ${COLUMNS} from users where org_id = current_org() and user_id = $1::uuid` },
-    [userId],
-  );
+  return db.first<User>(`select ${COLUMNS} from users where org_id = current_org() and user_id = $1::uuid`, [userId]);
 }
 
 /** A user with the role in a project. */
@@ -103,70 +91,43 @@ export async function findUsersByName(
   projectId: string | null,
 ): Promise<NamedUser[]> {
   return db.query<NamedUser>(
-    {
-      name: "find_users_by_name",
-      text: `select ${COLUMNS}, (select g.role from project_roles g where g.project_id = $2::uuid and g.user_id = users.user_id)
-            as project_role from users where org_id = current_org()
-        and (user_id::text = any ($1::text[]) or lower(email collate "C") = any ($1::text[]))`,
-    },
+    `select ${COLUMNS}, (select g.role from project_roles g where g.project_id = $2::uuid and g.user_id = users.user_id)
+          as project_role from users where org_id = current_org()
+      and (user_id::text = any ($1::text[]) or lower(email collate "C") = any ($1::text[]))`,
     [names, projectId],
   );
 }
 
 /** Locks every user of the organisation until the transaction ends, so that the check for the last admin holds. */
 export async function lockUsers(db: Db): Promise<User[]> {
-  return db.query<User>({
-    name: "lock_users",
-    text: `select ${COLUMNS} from users where org_id = current_org() order by user_id for update`,
-  });
+  return db.query<User>(`select ${COLUMNS} from users where org_id = current_org() order by user_id for update`);
 }
 
 /** Keeps every user of the organisation unchanged until the transaction ends; readers do not wait for each other. */
 export async function holdUsers(db: Db): Promise<User[]> {
-  return db.query<User>({
-    name: "hold_users",
-    text: `select ${COLUMNS} from users where org_id = current_org() order by user_id for share`,
-  });
+  return db.query<User>(`select ${COLUMNS} from users where org_id = current_org() order by user_id for share`);
 }
 
 export async function listUsers(db: Db, page: Keyset): Promise<User[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<User>(
-    {
-      name: `list_users_${suffix}`,
-      text: `select ${COLUMNS} from users where org_id = current_org() and user_id ${compare} $1::uuid order by user_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from users where org_id = current_org() and user_id ${compare} $1::uuid order by user_id ${order} limit $2::int`,
     [bound, page.limit],
   );
 }
 
 export async function updateUser(db: Db, userId: string, change: UserChange): Promise<User | null> {
   return db.first<User>(
-    {
-      name: "update_user",
-      text: `update users set role = coalesce($2::text, role), password_hash = coalesce($3::text, password_hash),
-          password_set_at = case when $3::text is null then password_set_at else now() end,
-          disabled_at = case when $4::boolean is null then disabled_at when $4::boolean then coalesce(disabled_at, now()) end
-        where org_id = current_org() and user_id = $1::uuid returning ${COLUMNS}`,
-    },
+    `update users set role = coalesce($2::text, role), password_hash = coalesce($3::text, password_hash),
+        password_set_at = case when $3::text is null then password_set_at else now() end,
+        disabled_at = case when $4::boolean is null then disabled_at when $4::boolean then coalesce(disabled_at, now()) end
+      where org_id = current_org() and user_id = $1::uuid returning ${COLUMNS}`,
     [userId, change.role ?? null, change.password_hash ?? null, change.disabled ?? null],
   );
 }
 
 /** Removes a user with all tokens. */
 export async function deleteUser(db: Db, userId: string): Promise<boolean> {
-  await db.query(
-    {
-      name: "delete_user_tokens",
-      text: "delete from oauth_tokens where org_id = current_org() and user_id = $1::uuid",
-    },
-    [userId],
-  );
-  return db.any(
-    {
-      name: "delete_user",
-      text: "delete from users where org_id = current_org() and user_id = $1::uuid",
-    },
-    [userId],
-  );
+  await db.query("delete from oauth_tokens where org_id = current_org() and user_id = $1::uuid", [userId]);
+  return db.any("delete from users where org_id = current_org() and user_id = $1::uuid", [userId]);
 }

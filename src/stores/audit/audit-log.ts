@@ -34,14 +34,11 @@ const COLUMNS = `entry_id, org_id, at, actor_type, actor_id, session_id, address
 /** Writes an entry. Call it in the transaction of the recorded change, so that neither exists without the other. */
 export async function insertAuditEntry(db: Db, entry: NewAuditEntry): Promise<void> {
   await db.query(
-    {
-      name: "insert_audit_entry",
-      text: `insert into audit_log (entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
-          target_type, target_id, outcome, changes)
-        values ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::uuid, $6::uuid, $7::text, $8::text, $9::text, $10::text,
-          $11::text, $12::text, $13::text, $14::jsonb)
-        on conflict (entry_id) do nothing`,
-    },
+    `insert into audit_log (entry_id, org_id, at, actor_type, actor_id, session_id, address, user_agent, request_id, operation,
+        target_type, target_id, outcome, changes)
+      values ($1::uuid, $2::uuid, $3::timestamptz, $4::text, $5::uuid, $6::uuid, $7::text, $8::text, $9::text, $10::text,
+        $11::text, $12::text, $13::text, $14::jsonb)
+      on conflict (entry_id) do nothing`,
     [
       entry.entry_id,
       entry.org_id,
@@ -73,7 +70,10 @@ export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset
   if (filter.since !== undefined) conditions.push(`entry_id >= ${add(firstIdOf(Date.parse(filter.since)), "uuid")}`);
   if (filter.until !== undefined) conditions.push(`entry_id < ${add(firstIdOf(Date.parse(filter.until)), "uuid")}`);
   return db.query<AuditEntry>(
-    `select ${COLUMNS} from audit_log where ${conditions.join(" and ")} order by entry_id ${order} limit $1::int`,
+    {
+      text: `select ${COLUMNS} from audit_log where ${conditions.join(" and ")} order by entry_id ${order} limit $1::int`,
+      prepared: false,
+    },
     values,
   );
 }
@@ -81,11 +81,8 @@ export async function listAuditEntries(db: Db, filter: AuditFilter, page: Keyset
 /** Removes up to `limit` entries of all organisations that are older than that many days. For the sweeper. */
 export async function purgeAuditEntries(db: Db, days: number, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_audit_entries",
-      text: `delete from audit_log where entry_id in (
-          select entry_id from audit_log where at < now() - make_interval(days => $1::int) limit $2::int)`,
-    },
+    `delete from audit_log where entry_id in (
+      select entry_id from audit_log where at < now() - make_interval(days => $1::int) limit $2::int)`,
     [days, limit],
   );
 }

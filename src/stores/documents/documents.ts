@@ -60,12 +60,9 @@ const OF_HANDLE = "org_id = current_org() and project_id = $1::uuid and node_id 
 /** Inserts a document to be read; false if it exists (the same upload, retried). */
 export async function insertDocument(db: Db, document: NewDocument): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_document",
-      text: `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, charset)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text, $11::text)
-        on conflict (file_id) do nothing`,
-    },
+    `insert into documents (file_id, org_id, project_id, node_id, user_id, filename, mime_type, size, content_hash, blob_key, charset)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::text, $8::bigint, $9::text, $10::text, $11::text)
+      on conflict (file_id) do nothing`,
     [
       document.file_id,
       document.org_id,
@@ -85,11 +82,8 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
 /** How many documents of the organisation wait to be read, counted up to `most`. */
 export async function countPending(db: Db, orgId: string, most: number): Promise<number> {
   const rows = await db.query<{ pending: number }>(
-    {
-      name: "count_pending_documents",
-      text: `select count(*)::integer as pending from (
-          select from documents where org_id = $1::uuid and status = 'pending' limit $2::integer) as waiting`,
-    },
+    `select count(*)::integer as pending from (
+      select from documents where org_id = $1::uuid and status = 'pending' limit $2::integer) as waiting`,
     [orgId, most],
   );
   return rows[0]?.pending ?? 0;
@@ -97,10 +91,7 @@ export async function countPending(db: Db, orgId: string, most: number): Promise
 
 /** One document, or null. */
 export async function getDocument(db: Db, fileId: string): Promise<DocumentRow | null> {
-  return db.first<DocumentRow>(
-    { name: "get_document", text: `select ${COLUMNS} from documents where file_id = $1::uuid` },
-    [fileId],
-  );
+  return db.first<DocumentRow>(`select ${COLUMNS} from documents where file_id = $1::uuid`, [fileId]);
 }
 
 /** A page of a handle's documents, of one file name or of all. */
@@ -110,13 +101,10 @@ export async function listDocuments(
   filename: string | null,
   page: Keyset,
 ): Promise<DocumentRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<DocumentRow>(
-    {
-      name: `list_documents_${suffix}`,
-      text: `select ${COLUMNS} from documents where ${OF_HANDLE} and ($4::text is null or filename = $4)
-        and file_id ${compare} $5::uuid order by file_id ${order} limit $6::integer`,
-    },
+    `select ${COLUMNS} from documents where ${OF_HANDLE} and ($4::text is null or filename = $4)
+      and file_id ${compare} $5::uuid order by file_id ${order} limit $6::integer`,
     [handle.project_id, handle.node_id, handle.user_id, filename, bound, page.limit],
   );
 }
@@ -129,11 +117,8 @@ export async function documentsOfHandle(db: Db, handle: DocumentHandle, limit: n
 /** Records the text of a document. False if it was removed or settled before. */
 export async function markIndexed(db: Db, fileId: string, text: StoredValue, pages: number | null): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_document_indexed",
-      text: `update documents set status = 'indexed', text_value = $2::jsonb, pages = $3::integer, error = null, indexed_at = now()
-        where file_id = $1::uuid and status = 'pending'`,
-    },
+    `update documents set status = 'indexed', text_value = $2::jsonb, pages = $3::integer, error = null, indexed_at = now()
+      where file_id = $1::uuid and status = 'pending'`,
     [fileId, jsonb(text), pages],
   );
 }
@@ -141,10 +126,7 @@ export async function markIndexed(db: Db, fileId: string, text: StoredValue, pag
 /** Records why a document cannot be read. False if it was removed or settled before. */
 export async function markError(db: Db, fileId: string, error: DocumentError): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_document_error",
-      text: `update documents set status = 'error', error = $2::jsonb where file_id = $1::uuid and status = 'pending'`,
-    },
+    `update documents set status = 'error', error = $2::jsonb where file_id = $1::uuid and status = 'pending'`,
     [fileId, jsonb(error)],
   );
 }
@@ -164,34 +146,24 @@ export async function deleteDocuments(
   limit: number,
 ): Promise<RemovedDocument[]> {
   return db.query<RemovedDocument>(
-    {
-      name: "delete_documents",
-      text: `delete from documents where file_id in (
-          select file_id from documents where ${OF_HANDLE} and ($4::text is null or filename = $4) order by file_id limit $5::integer
-        ) returning file_id, blob_key, text_value`,
-    },
+    `delete from documents where file_id in (
+        select file_id from documents where ${OF_HANDLE} and ($4::text is null or filename = $4) order by file_id limit $5::integer
+      ) returning file_id, blob_key, text_value`,
     [handle.project_id, handle.node_id, handle.user_id, filename, limit],
   );
 }
 
 /** Blocks other uploads of the same name under the same handle until the transaction ends. */
 export async function lockFilename(db: Db, handle: DocumentHandle, filename: string): Promise<void> {
-  await db.query(
-    {
-      name: "lock_filename",
-      text: "select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))",
-    },
-    [["document", handle.project_id, handle.node_id, handle.user_id, filename]],
-  );
+  await db.query("select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))", [
+    ["document", handle.project_id, handle.node_id, handle.user_id, filename],
+  ]);
 }
 
 /** Removes the other documents of the same name under the same handle: the new one replaces them. */
 export async function deleteReplaced(db: Db, newer: NewDocument): Promise<RemovedDocument[]> {
   return db.query<RemovedDocument>(
-    {
-      name: "delete_replaced_documents",
-      text: `delete from documents where ${OF_HANDLE} and filename = $4::text and file_id <> $5::uuid returning file_id, blob_key, text_value`,
-    },
+    `delete from documents where ${OF_HANDLE} and filename = $4::text and file_id <> $5::uuid returning file_id, blob_key, text_value`,
     [newer.project_id, newer.node_id, newer.user_id, newer.filename, newer.file_id],
   );
 }
@@ -203,12 +175,9 @@ export async function pendingDocuments(
   limit: number,
 ): Promise<Array<{ org_id: string; file_id: string }>> {
   return db.query<{ org_id: string; file_id: string }>(
-    {
-      name: "pending_documents",
-      text: `select org_id, file_id from documents where status = 'pending'
-        and created_at < now() - make_interval(secs => $1::float8 / 1000)
-        order by row_number() over (partition by org_id order by created_at) limit $2::integer`,
-    },
+    `select org_id, file_id from documents where status = 'pending'
+      and created_at < now() - make_interval(secs => $1::float8 / 1000)
+      order by row_number() over (partition by org_id order by created_at) limit $2::integer`,
     [olderThanMs, limit],
   );
 }

@@ -27,38 +27,31 @@ const token = (userId: string): string => JSON.stringify(userId);
 export async function eraseEvents(db: Db, erasure: OpenErasure, after: string | null, limit: number): Promise<Scanned> {
   const { erasure_id, org_id, user_id } = erasure;
   const page = await db.query<{ seq: number; event_id: string; erased: boolean }>(
-    {
-      name: "scan_events_to_erase",
-      text: `select o.seq, o.event_id, i.item_id is not null as erased
-        from (select seq, event_id, data ->> 'run_id' as run_id from outbox
-          where org_id = $2::uuid and seq > $3::bigint order by seq limit $4::int) o
-        left join erasure_items i on i.erasure_id = $1::uuid and i.kind = 'run' and i.item_id::text = o.run_id
-        order by o.seq`,
-    },
+    `select o.seq, o.event_id, i.item_id is not null as erased
+      from (select seq, event_id, data ->> 'run_id' as run_id from outbox
+        where org_id = $2::uuid and seq > $3::bigint order by seq limit $4::int) o
+      left join erasure_items i on i.erasure_id = $1::uuid and i.kind = 'run' and i.item_id::text = o.run_id
+      order by o.seq`,
     [erasure_id, org_id, after ?? "0", limit],
   );
   const events = page.filter(({ erased }) => erased).map(({ event_id }) => event_id);
   if (events.length > 0) {
     await db.query(
-      {
-        name: "find_runs_of_erased_events",
-        text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
-          select $1::uuid, $2::uuid, 'run', f.run_id, true from trigger_firings f left join runs r on r.run_id = f.run_id
-          where f.org_id = $2 and f.key = any ($3::uuid[]::text[]) and (r.user_id is null or r.user_id = $4::text)
-          on conflict do nothing`,
-      },
+      `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+        select $1::uuid, $2::uuid, 'run', f.run_id, true from trigger_firings f left join runs r on r.run_id = f.run_id
+        where f.org_id = $2 and f.key = any ($3::uuid[]::text[]) and (r.user_id is null or r.user_id = $4::text)
+        on conflict do nothing`,
       [erasure_id, org_id, events, user_id],
     );
     const webhook_deliveries = await countOf(
       db,
-      "erase_deliveries",
       "delete from webhook_deliveries where org_id = $1::uuid and event_id = any ($2::uuid[])",
       [org_id, events],
     );
     const of = "delete from outbox where org_id = $1::uuid and event_id = any ($2::uuid[])";
     await addRemoved(db, erasure_id, {
       webhook_deliveries,
-      events: await countOf(db, "erase_events", of, [org_id, events]),
+      events: await countOf(db, of, [org_id, events]),
     });
   }
   const last = page.at(-1);
@@ -82,15 +75,12 @@ export async function eraseAnswers(
   limit: number,
 ): Promise<Scanned & { readonly long: readonly LongAnswer[] }> {
   const page = await db.query<{ key: string; blob: string | null; erased: boolean }>(
-    {
-      name: "scan_answers_to_erase",
-      text: `select k.key, k.response ->> 'blob' as blob,
-          exists (select from erasure_items i where i.erasure_id = $1::uuid and i.item_id = k.resource_id)
-          or ${names("k.response ->> 'body'")}
-          or $5::text is not null and strpos(k.response ->> 'body', $5) > 0 as erased
-        from (select key, resource_id, response from idempotency_keys where org_id = $2::uuid and key > $3::text
-          order by key limit $4::int) k order by k.key`,
-    },
+    `select k.key, k.response ->> 'blob' as blob,
+        exists (select from erasure_items i where i.erasure_id = $1::uuid and i.item_id = k.resource_id)
+        or ${names("k.response ->> 'body'")}
+        or $5::text is not null and strpos(k.response ->> 'body', $5) > 0 as erased
+      from (select key, resource_id, response from idempotency_keys where org_id = $2::uuid and key > $3::text
+        order by key limit $4::int) k order by k.key`,
     [erasure_id, org_id, after ?? "", limit, project_id === null ? `"user_id":${token(user_id)}` : null],
   );
   const gone = page.filter(({ erased }) => erased).map(({ key }) => key);
@@ -111,15 +101,12 @@ export async function removeAnswers(
 ): Promise<number> {
   if (keys.length === 0) return 0;
   const rows = await db.query<{ n: number }>(
-    {
-      name: "erase_answers",
-      text: `with gone as (
-          delete from idempotency_keys where org_id = $2::uuid and key = any ($3::text[]) returning response ->> 'blob' as blob),
-        kept as (
-          insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2, blob from gone where blob is not null
-          on conflict do nothing)
-        select count(*)::int as n from gone`,
-    },
+    `with gone as (
+        delete from idempotency_keys where org_id = $2::uuid and key = any ($3::text[]) returning response ->> 'blob' as blob),
+      kept as (
+        insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2, blob from gone where blob is not null
+        on conflict do nothing)
+      select count(*)::int as n from gone`,
     [erasure_id, org_id, keys],
   );
   const idempotency_answers = rows[0]?.n ?? 0;
@@ -129,10 +116,7 @@ export async function removeAnswers(
 
 /** Whether a text names something erased. System only. */
 export async function namesErased(db: Db, erasureId: string, text: string): Promise<boolean> {
-  const rows = await db.query<{ yes: boolean }>({ name: "names_erased", text: `select ${names("$2::text")} as yes` }, [
-    erasureId,
-    text,
-  ]);
+  const rows = await db.query<{ yes: boolean }>(`select ${names("$2::text")} as yes`, [erasureId, text]);
   return rows[0]?.yes ?? false;
 }
 
@@ -146,32 +130,29 @@ export async function eraseAuditValues(
   after: string | null,
   limit: number,
 ): Promise<Scanned> {
-  await db.query({ name: "begin_erasing", text: "select set_config('millrace.erasing', 'on', true)" });
+  await db.query("select set_config('millrace.erasing', 'on', true)");
   const rows = await db.query<{ last: string | null; n: number; changed: number }>(
-    {
-      name: "erase_audit_values",
-      // In an erasure of one project the user's id stays, because it is in others, too. The changed entries are named
-      // by an array: a join may read the whole log for each page.
-      text: `with page as materialized (
-          select entry_id, target_id, changes from audit_log where org_id = $2::uuid and entry_id > $3::uuid
-          order by entry_id limit $4::int),
-        hit as materialized (
-          select p.entry_id, p.target_id as old_target, p.changes as old_changes,
-            case when $5::text is not null and p.target_id = $5 then $6::text else p.target_id end as target_id,
-            case when exists (select from erasure_items i where i.erasure_id = $1::uuid and i.item_id::text = p.target_id)
-                or ${names("p.changes::text")} then '{}'::jsonb
-              when $7::text is not null then replace(p.changes::text, $7, to_json($8::text)::text)::jsonb
-              else p.changes end as changes
-          from page p),
-        other as materialized (
-          select entry_id, target_id, changes from hit where (target_id, changes) is distinct from (old_target, old_changes)),
-        changed as (
-          update audit_log a set target_id = other.target_id, changes = other.changes from other
-          where a.entry_id = any (array(select entry_id from other)) and a.entry_id = other.entry_id
-          returning 1)
-        select (select entry_id from page order by entry_id desc limit 1) as last, (select count(*)::int from page) as n,
-          (select count(*)::int from changed) as changed`,
-    },
+    // In an erasure of one project the user's id stays, because it is in others, too. The changed entries are named
+    // by an array: a join may read the whole log for each page.
+    `with page as materialized (
+        select entry_id, target_id, changes from audit_log where org_id = $2::uuid and entry_id > $3::uuid
+        order by entry_id limit $4::int),
+      hit as materialized (
+        select p.entry_id, p.target_id as old_target, p.changes as old_changes,
+          case when $5::text is not null and p.target_id = $5 then $6::text else p.target_id end as target_id,
+          case when exists (select from erasure_items i where i.erasure_id = $1::uuid and i.item_id::text = p.target_id)
+              or ${names("p.changes::text")} then '{}'::jsonb
+            when $7::text is not null then replace(p.changes::text, $7, to_json($8::text)::text)::jsonb
+            else p.changes end as changes
+        from page p),
+      other as materialized (
+        select entry_id, target_id, changes from hit where (target_id, changes) is distinct from (old_target, old_changes)),
+      changed as (
+        update audit_log a set target_id = other.target_id, changes = other.changes from other
+        where a.entry_id = any (array(select entry_id from other)) and a.entry_id = other.entry_id
+        returning 1)
+      select (select entry_id from page order by entry_id desc limit 1) as last, (select count(*)::int from page) as n,
+        (select count(*)::int from changed) as changed`,
     [
       erasure_id,
       org_id,
@@ -197,14 +178,12 @@ export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<numbe
   const counts: Record<string, number> = {
     import_previews: await countOf(
       db,
-      "erase_import_previews",
       `update eval_imports e set preview = '[]', errors = '[]' where e.org_id = $2::uuid and e.finished_at is not null
         and (e.preview <> '[]' or e.errors <> '[]') and e.source ->> 'type' = 'runs' and ${names("e.preview::text")}`,
       [erasure_id, org_id],
     ),
     run_job_errors: await countOf(
       db,
-      "erase_run_job_errors",
       `update run_jobs j set errors = '[]' where j.org_id = $2::uuid and j.errors <> '[]' and j.finished_at is not null
         and ${names("j.errors::text")}`,
       [erasure_id, org_id],
@@ -213,7 +192,6 @@ export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<numbe
   if (project_id === null) {
     counts["run_job_filters"] = await countOf(
       db,
-      "erase_run_job_filters",
       `update run_jobs set filter = jsonb_set(filter, '{user_id}', to_jsonb($3::text))
         where org_id = $1::uuid and filter ->> 'user_id' = $2::text and finished_at is not null`,
       [org_id, user_id, ERASED],
@@ -221,7 +199,6 @@ export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<numbe
     // Without its user, the filter would find more.
     counts["monitor_filters"] = await countOf(
       db,
-      "erase_monitor_filters",
       `update eval_monitors m set revision = revision + 1, filter = jsonb_set(filter, '{user_ids}', (
           select jsonb_agg(case when u = to_jsonb($2::text) then to_jsonb($3::text) else u end)
           from jsonb_array_elements(m.filter -> 'user_ids') as u))

@@ -13,15 +13,12 @@ export async function findRunsOfUser(
   limit: number,
 ): Promise<number> {
   return db.count(
-    {
-      name: "find_runs_to_erase",
-      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
-        select $1::uuid, $2::uuid, 'run', r.run_id, true from runs r
-        where r.org_id = $2 and r.user_id = $3::text and ($4::uuid is null or r.project_id = $4)
-          and not exists (select from erasure_items i where i.erasure_id = $1 and i.item_id = r.run_id)
-        order by r.run_id desc limit $5::int
-        on conflict do nothing`,
-    },
+    `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+      select $1::uuid, $2::uuid, 'run', r.run_id, true from runs r
+      where r.org_id = $2 and r.user_id = $3::text and ($4::uuid is null or r.project_id = $4)
+        and not exists (select from erasure_items i where i.erasure_id = $1 and i.item_id = r.run_id)
+      order by r.run_id desc limit $5::int
+      on conflict do nothing`,
     [erasure_id, org_id, user_id, project_id, limit],
   );
 }
@@ -33,12 +30,9 @@ export async function runsToErase(
   limit: number,
 ): Promise<Array<{ run_id: string; open: boolean }>> {
   return db.query(
-    {
-      name: "runs_to_erase",
-      text: `select i.item_id as run_id, coalesce(r.state in (${OPEN}), false) as open
-        from erasure_items i left join runs r on r.run_id = i.item_id and r.org_id = i.org_id
-        where i.erasure_id = $1::uuid and i.kind = 'run' and not i.removed order by i.item_id limit $2::int`,
-    },
+    `select i.item_id as run_id, coalesce(r.state in (${OPEN}), false) as open
+      from erasure_items i left join runs r on r.run_id = i.item_id and r.org_id = i.org_id
+      where i.erasure_id = $1::uuid and i.kind = 'run' and not i.removed order by i.item_id limit $2::int`,
     [erasureId, limit],
   );
 }
@@ -89,45 +83,35 @@ const GONE: Readonly<Record<string, string>> = {
 export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly string[]): Promise<number> {
   const { erasure_id, org_id, user_id } = erasure;
   const open = await db.query<{ run_id: string }>(
-    {
-      name: "lock_runs_to_erase",
-      text: `with locked as materialized (
-          select run_id, state from runs where org_id = $1::uuid and run_id = any ($2::uuid[]) order by run_id for update)
-        select run_id from locked where state in (${OPEN})`,
-    },
+    `with locked as materialized (
+        select run_id, state from runs where org_id = $1::uuid and run_id = any ($2::uuid[]) order by run_id for update)
+      select run_id from locked where state in (${OPEN})`,
     [org_id, runIds],
   );
   const stay = new Set(open.map(({ run_id }) => run_id));
   const ids = runIds.filter((id) => !stay.has(id));
   if (ids.length === 0) return 0;
   await db.query(
-    {
-      name: "find_items_of_erased_runs",
-      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
-        select $1::uuid, $2::uuid, kind, item_id, kind = 'run' from (${FROM_RUNS}) found on conflict do nothing`,
-    },
+    `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+      select $1::uuid, $2::uuid, kind, item_id, kind = 'run' from (${FROM_RUNS}) found on conflict do nothing`,
     [erasure_id, org_id, ids, user_id],
   );
   await db.query(
-    {
-      name: "keep_blobs_of_erased_runs",
-      text: `insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2::uuid, key from (${BLOBS_OF_RUNS}) found
-        on conflict do nothing`,
-    },
+    `insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2::uuid, key from (${BLOBS_OF_RUNS}) found
+      on conflict do nothing`,
     [erasure_id, org_id, ids],
   );
   const removed: Record<string, number> = {};
-  for (const [store, statement] of Object.entries(GONE))
-    removed[store] = await countOf(db, `erase_${store}`, statement, [org_id, ids]);
+  for (const [store, statement] of Object.entries(GONE)) removed[store] = await countOf(db, statement, [org_id, ids]);
   await markRemoved(db, erasure_id, ids);
   await addRemoved(db, erasure_id, removed);
   return ids.length;
 }
 
 /** Executes a delete or update, and returns how many rows it affected. */
-export async function countOf(db: Db, name: string, statement: string, values: readonly unknown[]): Promise<number> {
+export async function countOf(db: Db, statement: string, values: readonly unknown[]): Promise<number> {
   const rows = await db.query<{ n: number }>(
-    { name, text: `with gone as (${statement} returning 1) select count(*)::int as n from gone` },
+    `with gone as (${statement} returning 1) select count(*)::int as n from gone`,
     values,
   );
   return rows[0]?.n ?? 0;
@@ -135,13 +119,10 @@ export async function countOf(db: Db, name: string, statement: string, values: r
 
 /** Records that items are gone. */
 async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): Promise<void> {
-  await db.query(
-    {
-      name: "mark_items_removed",
-      text: "update erasure_items set removed = true where erasure_id = $1::uuid and item_id = any ($2::uuid[])",
-    },
-    [erasureId, ids],
-  );
+  await db.query("update erasure_items set removed = true where erasure_id = $1::uuid and item_id = any ($2::uuid[])", [
+    erasureId,
+    ids,
+  ]);
 }
 
 /**
@@ -150,64 +131,50 @@ async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): P
  */
 export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf, limit: number): Promise<number> {
   const items = await db.query<{ item_id: string }>(
-    {
-      name: "dataset_rows_to_erase",
-      text: `select item_id from erasure_items where erasure_id = $1::uuid and kind = 'dataset_row' and not removed
-        order by item_id limit $2::int`,
-    },
+    `select item_id from erasure_items where erasure_id = $1::uuid and kind = 'dataset_row' and not removed
+      order by item_id limit $2::int`,
     [erasure_id, limit],
   );
   const ids = items.map(({ item_id }) => item_id);
   if (ids.length === 0) return 0;
   const datasets = await db.query<{ dataset_id: string }>(
-    {
-      name: "lock_datasets_to_erase",
-      text: `select dataset_id from eval_datasets where dataset_id in (
-          select dataset_id from eval_dataset_rows where org_id = $1::uuid and row_id = any ($2::uuid[]))
-        order by dataset_id for update`,
-    },
+    `select dataset_id from eval_datasets where dataset_id in (
+        select dataset_id from eval_dataset_rows where org_id = $1::uuid and row_id = any ($2::uuid[]))
+      order by dataset_id for update`,
     [org_id, ids],
   );
   const of = datasets.map(({ dataset_id }) => dataset_id);
   // Jobs have files of results, and Temporal has the rows as inputs of their runs. A row of an experiment names only
   // its newest run and goes with a deleted experiment; but every run names the row of the dataset.
   await db.query(
-    {
-      name: "find_experiment_items",
-      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
-        select $1::uuid, $2::uuid, 'run', x.run_id, true from experiments e join experiment_rows x using (experiment_id)
-          where e.dataset_id = any ($4::uuid[]) and x.row_id = any ($3::uuid[]) and x.run_id is not null
-        union select $1, $2, 'run', r.run_id, true from runs r
-          where r.org_id = $2 and r.run_type = 'batch' and r.metadata ->> 'row_id' = any ($3::uuid[]::text[])
-        union select $1, $2, 'experiment_job', j.job_id, true from experiments e join experiment_jobs j using (experiment_id)
-          where e.dataset_id = any ($4) and exists (
-            select from experiment_rows x where x.experiment_id = e.experiment_id and x.row_id = any ($3))
-        on conflict do nothing`,
-    },
+    `insert into erasure_items (erasure_id, org_id, kind, item_id, has_history)
+      select $1::uuid, $2::uuid, 'run', x.run_id, true from experiments e join experiment_rows x using (experiment_id)
+        where e.dataset_id = any ($4::uuid[]) and x.row_id = any ($3::uuid[]) and x.run_id is not null
+      union select $1, $2, 'run', r.run_id, true from runs r
+        where r.org_id = $2 and r.run_type = 'batch' and r.metadata ->> 'row_id' = any ($3::uuid[]::text[])
+      union select $1, $2, 'experiment_job', j.job_id, true from experiments e join experiment_jobs j using (experiment_id)
+        where e.dataset_id = any ($4) and exists (
+          select from experiment_rows x where x.experiment_id = e.experiment_id and x.row_id = any ($3))
+      on conflict do nothing`,
     [erasure_id, org_id, ids, of],
   );
   const removed = {
     experiment_rows: await countOf(
       db,
-      "erase_experiment_rows",
       `delete from experiment_rows x using experiments e where e.dataset_id = any ($1::uuid[])
         and x.experiment_id = e.experiment_id and x.row_id = any ($2::uuid[])`,
       [of, ids],
     ),
     dataset_rows: await countOf(
       db,
-      "erase_dataset_rows",
       "delete from eval_dataset_rows where dataset_id = any ($1::uuid[]) and row_id = any ($2::uuid[])",
       [of, ids],
     ),
   };
   await db.query(
-    {
-      name: "recount_datasets",
-      text: `update eval_datasets d set updated_at = now(), row_count = (
-          select count(*) from eval_dataset_rows r where r.dataset_id = d.dataset_id and r.to_version is null)
-        where dataset_id = any ($1::uuid[])`,
-    },
+    `update eval_datasets d set updated_at = now(), row_count = (
+        select count(*) from eval_dataset_rows r where r.dataset_id = d.dataset_id and r.to_version is null)
+      where dataset_id = any ($1::uuid[])`,
     [of],
   );
   await markRemoved(db, erasure_id, ids);
@@ -221,11 +188,8 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
  */
 export async function eraseExports(db: Db, { erasure_id, org_id }: ErasureOf): Promise<number> {
   const files = await db.query<{ job_id: string; blob_key: string }>(
-    {
-      name: "exports_to_erase",
-      text: `select j.job_id, j.blob_key from erasure_items i join experiment_jobs j on j.job_id = i.item_id
-        where i.erasure_id = $1::uuid and i.kind = 'experiment_job' and j.blob_key is not null for update of j`,
-    },
+    `select j.job_id, j.blob_key from erasure_items i join experiment_jobs j on j.job_id = i.item_id
+      where i.erasure_id = $1::uuid and i.kind = 'experiment_job' and j.blob_key is not null for update of j`,
     [erasure_id],
   );
   if (files.length === 0) return 0;
@@ -234,10 +198,9 @@ export async function eraseExports(db: Db, { erasure_id, org_id }: ErasureOf): P
     { erasure_id, org_id },
     files.map(({ blob_key }) => blob_key),
   );
-  await db.query(
-    { name: "erase_exports", text: "update experiment_jobs set blob_key = null where job_id = any ($1::uuid[])" },
-    [files.map(({ job_id }) => job_id)],
-  );
+  await db.query("update experiment_jobs set blob_key = null where job_id = any ($1::uuid[])", [
+    files.map(({ job_id }) => job_id),
+  ]);
   await addRemoved(db, erasure_id, { exports: files.length });
   return files.length;
 }
@@ -250,11 +213,8 @@ export async function keepBlobs(
 ): Promise<void> {
   if (keys.length === 0) return;
   await db.query(
-    {
-      name: "keep_erased_blobs",
-      text: `insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2::uuid, key from unnest($3::text[]) as key
-        on conflict do nothing`,
-    },
+    `insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2::uuid, key from unnest($3::text[]) as key
+      on conflict do nothing`,
     [erasure_id, org_id, keys],
   );
 }

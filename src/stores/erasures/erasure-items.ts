@@ -18,11 +18,8 @@ export async function insertRemovedItems(
   ids: readonly string[],
 ): Promise<void> {
   await db.query(
-    {
-      name: "insert_removed_items",
-      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, removed, has_history)
-        select $1::uuid, $2::uuid, $3::text, id, true, true from unnest($4::uuid[]) as id on conflict do nothing`,
-    },
+    `insert into erasure_items (erasure_id, org_id, kind, item_id, removed, has_history)
+      select $1::uuid, $2::uuid, $3::text, id, true, true from unnest($4::uuid[]) as id on conflict do nothing`,
     [erasure_id, org_id, kind, ids],
   );
 }
@@ -34,11 +31,8 @@ export async function noteExecutions(
   executionIds: readonly string[],
 ): Promise<number> {
   const rows = await db.query(
-    {
-      name: "note_executions",
-      text: `insert into erasure_items (erasure_id, org_id, kind, item_id, removed, has_history)
-        select $1::uuid, $2::uuid, 'history', id, true, false from unnest($3::uuid[]) as id on conflict do nothing returning 1`,
-    },
+    `insert into erasure_items (erasure_id, org_id, kind, item_id, removed, has_history)
+      select $1::uuid, $2::uuid, 'history', id, true, false from unnest($3::uuid[]) as id on conflict do nothing returning 1`,
     [erasure_id, org_id, executionIds],
   );
   return rows.length;
@@ -52,34 +46,25 @@ export async function keptHistories(
   limit: number,
 ): Promise<KeptHistory[]> {
   return db.query<KeptHistory>(
-    {
-      name: "kept_histories",
-      text: `select i.kind, i.item_id, j.job_id is not null as open
-        from erasure_items i left join experiment_jobs j on i.kind = 'experiment_job' and j.job_id = i.item_id and j.finished_at is null
-        where i.erasure_id = $1::uuid and i.has_history and i.item_id > $2::uuid order by i.item_id limit $3::int`,
-    },
+    `select i.kind, i.item_id, j.job_id is not null as open
+      from erasure_items i left join experiment_jobs j on i.kind = 'experiment_job' and j.job_id = i.item_id and j.finished_at is null
+      where i.erasure_id = $1::uuid and i.has_history and i.item_id > $2::uuid order by i.item_id limit $3::int`,
     [erasureId, after ?? LOWEST_ID, limit],
   );
 }
 
 /** Records that Temporal has no workflow of this any more. */
 export async function markHistoryGone(db: Db, erasureId: string, itemId: string): Promise<void> {
-  await db.query(
-    {
-      name: "mark_history_gone",
-      text: "update erasure_items set has_history = false where erasure_id = $1::uuid and item_id = $2::uuid",
-    },
-    [erasureId, itemId],
-  );
+  await db.query("update erasure_items set has_history = false where erasure_id = $1::uuid and item_id = $2::uuid", [
+    erasureId,
+    itemId,
+  ]);
 }
 
 /** Keys of the blobs that removed rows referred to, `limit` at most. System only. */
 export async function erasedBlobs(db: Db, erasureId: string, limit: number): Promise<string[]> {
   const rows = await db.query<{ key: string }>(
-    {
-      name: "erased_blobs",
-      text: "select key from erasure_blobs where erasure_id = $1::uuid order by key limit $2::int",
-    },
+    "select key from erasure_blobs where erasure_id = $1::uuid order by key limit $2::int",
     [erasureId, limit],
   );
   return rows.map(({ key }) => key);
@@ -87,13 +72,7 @@ export async function erasedBlobs(db: Db, erasureId: string, limit: number): Pro
 
 /** Forgets blobs that were dealt with. System only. */
 export async function forgetBlobs(db: Db, erasureId: string, keys: readonly string[]): Promise<void> {
-  await db.query(
-    {
-      name: "forget_erased_blobs",
-      text: "delete from erasure_blobs where erasure_id = $1::uuid and key = any ($2::text[])",
-    },
-    [erasureId, keys],
-  );
+  await db.query("delete from erasure_blobs where erasure_id = $1::uuid and key = any ($2::text[])", [erasureId, keys]);
 }
 
 /** The remaining records of model calls and costs of erased runs. System only. */
@@ -102,11 +81,8 @@ export async function modelCallsLeft(
   { erasure_id, org_id }: { erasure_id: string; org_id: string },
 ): Promise<number> {
   const rows = await db.query<{ n: number }>(
-    {
-      name: "model_calls_left",
-      text: `select count(*)::int as n from model_calls c join erasure_items i on i.item_id = c.run_id
-        where i.erasure_id = $1::uuid and i.kind = 'run' and c.org_id = $2::uuid`,
-    },
+    `select count(*)::int as n from model_calls c join erasure_items i on i.item_id = c.run_id
+      where i.erasure_id = $1::uuid and i.kind = 'run' and c.org_id = $2::uuid`,
     [erasure_id, org_id],
   );
   return rows[0]?.n ?? 0;
@@ -119,13 +95,10 @@ export async function placesOfUser(
   projectId: string | null,
 ): Promise<Array<{ project_id: string; node_id: string | null }>> {
   return db.query(
-    {
-      name: "places_of_user",
-      text: `select distinct project_id, node_id from documents where org_id = current_org() and user_id = $1::text
-          and ($2::uuid is null or project_id = $2)
-        union all select project_id, null from conversations where org_id = current_org() and user_id = $1
-          and ($2 is null or project_id = $2)`,
-    },
+    `select distinct project_id, node_id from documents where org_id = current_org() and user_id = $1::text
+        and ($2::uuid is null or project_id = $2)
+      union all select project_id, null from conversations where org_id = current_org() and user_id = $1
+        and ($2 is null or project_id = $2)`,
     [userId, projectId],
   );
 }

@@ -39,12 +39,9 @@ const COLUMNS = `erasure_id, org_id, project_id, user_id, user_hash, state, prog
 /** Starts an erasure; null if one of the same user and project is in progress. */
 export async function insertErasure(db: Db, erasure: NewErasure): Promise<ErasureRow | null> {
   return db.first<ErasureRow>(
-    {
-      name: "insert_erasure",
-      text: `insert into erasures (erasure_id, org_id, project_id, user_id, user_hash, progress, created_by_type, created_by_id)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::jsonb, $7::text, $8::uuid)
-        on conflict do nothing returning ${COLUMNS}`,
-    },
+    `insert into erasures (erasure_id, org_id, project_id, user_id, user_hash, progress, created_by_type, created_by_id)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::jsonb, $7::text, $8::uuid)
+      on conflict do nothing returning ${COLUMNS}`,
     [
       erasure.erasure_id,
       erasure.org_id,
@@ -61,11 +58,8 @@ export async function insertErasure(db: Db, erasure: NewErasure): Promise<Erasur
 /** The user's erasure in progress, or null. */
 export async function findOpenErasure(db: Db, userId: string, projectId: string | null): Promise<ErasureRow | null> {
   return db.first<ErasureRow>(
-    {
-      name: "find_open_erasure",
-      text: `select ${COLUMNS} from erasures where org_id = current_org() and user_id = $1::text
-        and project_id is not distinct from $2::uuid and finished_at is null`,
-    },
+    `select ${COLUMNS} from erasures where org_id = current_org() and user_id = $1::text
+      and project_id is not distinct from $2::uuid and finished_at is null`,
     [userId, projectId],
   );
 }
@@ -73,23 +67,17 @@ export async function findOpenErasure(db: Db, userId: string, projectId: string 
 /** One erasure, or null. */
 export async function findErasure(db: Db, erasureId: string): Promise<ErasureRow | null> {
   return db.first<ErasureRow>(
-    {
-      name: "find_erasure",
-      text: `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id = $1::uuid`,
-    },
+    `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id = $1::uuid`,
     [erasureId],
   );
 }
 
 /** A page of the organisation's erasures. */
 export async function listErasures(db: Db, page: Keyset): Promise<ErasureRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ErasureRow>(
-    {
-      name: `list_erasures_${suffix}`,
-      text: `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id ${compare} $1::uuid
-        order by erasure_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from erasures where org_id = current_org() and erasure_id ${compare} $1::uuid
+      order by erasure_id ${order} limit $2::int`,
     [bound, page.limit],
   );
 }
@@ -105,12 +93,9 @@ const DUE = lockRoundRobin({
 /** Claims open erasures that no other process is working on, organisations in turn. System only. */
 export async function takeErasures(db: Db, limit: number, leaseMs: number): Promise<OpenErasure[]> {
   return db.query<OpenErasure>(
-    {
-      name: "take_erasures",
-      text: `update erasures set state = 'RUNNING', started_at = coalesce(started_at, now()),
-          leased_until = now() + make_interval(secs => $2::float8 / 1000)
-        where erasure_id in (${DUE}) returning ${COLUMNS}`,
-    },
+    `update erasures set state = 'RUNNING', started_at = coalesce(started_at, now()),
+        leased_until = now() + make_interval(secs => $2::float8 / 1000)
+      where erasure_id in (${DUE}) returning ${COLUMNS}`,
     [limit, leaseMs],
   );
 }
@@ -124,11 +109,8 @@ export async function noteErasure(
   problem: string | null = null,
 ): Promise<void> {
   await db.query(
-    {
-      name: "note_erasure",
-      text: `update erasures set progress = $2::jsonb, leased_until = now() + make_interval(secs => $3::float8 / 1000), problem = $4::text
-        where erasure_id = $1::uuid and finished_at is null`,
-    },
+    `update erasures set progress = $2::jsonb, leased_until = now() + make_interval(secs => $3::float8 / 1000), problem = $4::text
+      where erasure_id = $1::uuid and finished_at is null`,
     [erasureId, jsonb(progress), forMs, problem],
   );
 }
@@ -138,30 +120,20 @@ export async function addRemoved(db: Db, erasureId: string, counts: ErasureCount
   const some = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
   if (Object.keys(some).length === 0) return;
   await db.query(
-    {
-      name: "add_removed",
-      text: `update erasures e set removed = e.removed || (
-          select jsonb_object_agg(key, value::bigint + coalesce((e.removed ->> key)::bigint, 0)) from jsonb_each_text($2::jsonb))
-        where erasure_id = $1::uuid`,
-    },
+    `update erasures e set removed = e.removed || (
+        select jsonb_object_agg(key, value::bigint + coalesce((e.removed ->> key)::bigint, 0)) from jsonb_each_text($2::jsonb))
+      where erasure_id = $1::uuid`,
     [erasureId, jsonb(some)],
   );
 }
 
 /** Ends an erasure: only the user's hash and the counts stay. System only. */
 export async function endErasure(db: Db, erasureId: string, remaining: readonly ErasureRest[]): Promise<void> {
-  await db.query({ name: "drop_erasure_items", text: "delete from erasure_items where erasure_id = $1::uuid" }, [
-    erasureId,
-  ]);
-  await db.query({ name: "drop_erasure_blobs", text: "delete from erasure_blobs where erasure_id = $1::uuid" }, [
-    erasureId,
-  ]);
+  await db.query("delete from erasure_items where erasure_id = $1::uuid", [erasureId]);
+  await db.query("delete from erasure_blobs where erasure_id = $1::uuid", [erasureId]);
   await db.query(
-    {
-      name: "end_erasure",
-      text: `update erasures set state = 'COMPLETED', user_id = null, finished_at = now(), remaining = $2::jsonb, problem = null
-        where erasure_id = $1::uuid and finished_at is null`,
-    },
+    `update erasures set state = 'COMPLETED', user_id = null, finished_at = now(), remaining = $2::jsonb, problem = null
+      where erasure_id = $1::uuid and finished_at is null`,
     [erasureId, jsonb(remaining)],
   );
 }

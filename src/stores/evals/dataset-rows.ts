@@ -29,14 +29,11 @@ export async function insertRows(
   rows: readonly NewRow[],
 ): Promise<void> {
   await db.query(
-    {
-      name: "insert_eval_dataset_rows",
-      text: `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, ${CONTENT}, source_type, source_run_id)
-        select $1::uuid, $2::uuid, $3::int, r.row_id, r.external_id, r.inputs, r.expected_outputs, r.metadata, r.split,
-          array(select jsonb_array_elements_text(r.tags)), r.source_type, r.source_run_id
-        from jsonb_to_recordset($4::jsonb) r(row_id uuid, external_id text, inputs jsonb, expected_outputs jsonb, metadata jsonb,
-          split text, tags jsonb, source_type text, source_run_id uuid)`,
-    },
+    `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, ${CONTENT}, source_type, source_run_id)
+      select $1::uuid, $2::uuid, $3::int, r.row_id, r.external_id, r.inputs, r.expected_outputs, r.metadata, r.split,
+        array(select jsonb_array_elements_text(r.tags)), r.source_type, r.source_run_id
+      from jsonb_to_recordset($4::jsonb) r(row_id uuid, external_id text, inputs jsonb, expected_outputs jsonb, metadata jsonb,
+        split text, tags jsonb, source_type text, source_run_id uuid)`,
     [orgId, datasetId, version, jsonb(rows)],
   );
 }
@@ -48,23 +45,18 @@ export async function findRow(
   rowId: string,
   version: number | null,
 ): Promise<DatasetRowRow | null> {
-  return db.first<DatasetRowRow>(
-    {
-      name: "find_eval_dataset_row",
-      text: `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and row_id = $3::uuid`,
-    },
-    [datasetId, version, rowId],
-  );
+  return db.first<DatasetRowRow>(`select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and row_id = $3::uuid`, [
+    datasetId,
+    version,
+    rowId,
+  ]);
 }
 
 /** The present state of a row of any existing dataset; null if there is none. */
 export async function findRowAnywhere(db: Db, rowId: string): Promise<DatasetRowRow | null> {
   return db.first<DatasetRowRow>(
-    {
-      name: "find_eval_dataset_row_anywhere",
-      text: `select ${COLUMNS} from eval_dataset_rows r where org_id = current_org() and row_id = $1::uuid and to_version is null
-        and exists (select from eval_datasets d where d.dataset_id = r.dataset_id and d.deleted_at is null)`,
-    },
+    `select ${COLUMNS} from eval_dataset_rows r where org_id = current_org() and row_id = $1::uuid and to_version is null
+      and exists (select from eval_datasets d where d.dataset_id = r.dataset_id and d.deleted_at is null)`,
     [rowId],
   );
 }
@@ -79,28 +71,19 @@ export interface RowSearch {
 
 /** A page of the rows of a dataset's version. */
 export async function listRows(db: Db, datasetId: string, search: RowSearch, page: Keyset): Promise<DatasetRowRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<DatasetRowRow>(
-    {
-      name: `list_eval_dataset_rows_${suffix}`,
-      text: `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and ($3::text is null or split = $3)
-        and ($4::text is null or $4 = any (tags)) and ($5::text is null or status = $5)
-        and ($6::text is null or external_id = $6) and row_id ${compare} $7::uuid
-        order by row_id ${order} limit $8::int`,
-    },
+    `select ${COLUMNS} from eval_dataset_rows where ${AT_VERSION} and ($3::text is null or split = $3)
+      and ($4::text is null or $4 = any (tags)) and ($5::text is null or status = $5)
+      and ($6::text is null or external_id = $6) and row_id ${compare} $7::uuid
+      order by row_id ${order} limit $8::int`,
     [datasetId, search.version, search.split, search.tag, search.status, search.external_id, bound, page.limit],
   );
 }
 
 /** Ends the present state of a row at the version that starts now; false if there is no such row. */
 export async function closeRow(db: Db, datasetId: string, rowId: string, version: number): Promise<boolean> {
-  return db.any(
-    {
-      name: "close_eval_dataset_row",
-      text: `update eval_dataset_rows set to_version = $3::int where ${PRESENT}`,
-    },
-    [datasetId, rowId, version],
-  );
+  return db.any(`update eval_dataset_rows set to_version = $3::int where ${PRESENT}`, [datasetId, rowId, version]);
 }
 
 /** Adds the state of a row from `version` on. Throws the unique violation of `eval_dataset_rows_external_key`. */
@@ -112,12 +95,9 @@ export async function reviseRow(
   change: RowContent & { readonly status: RowStatus },
 ): Promise<DatasetRowRow> {
   const rows = await db.query<DatasetRowRow>(
-    {
-      name: "revise_eval_dataset_row",
-      text: `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
-        values ($1::uuid, $2::uuid, $3::int, $4::uuid, $5::text, $6::uuid, $7::timestamptz, $8::text, $9::jsonb, $10::jsonb,
-          $11::jsonb, $12::text, $13::text[], $14::text) returning ${COLUMNS}`,
-    },
+    `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
+      values ($1::uuid, $2::uuid, $3::int, $4::uuid, $5::text, $6::uuid, $7::timestamptz, $8::text, $9::jsonb, $10::jsonb,
+        $11::jsonb, $12::text, $13::text[], $14::text) returning ${COLUMNS}`,
     [
       orgId,
       row.dataset_id,
@@ -143,27 +123,21 @@ export async function restoreRows(db: Db, datasetId: string, version: number, ne
   const content = (row: string): string => `${CONTENT}, status`.replaceAll(/[a-z_]+/g, `${row}.$&`);
   const then = "t.dataset_id = $1::uuid and t.from_version <= $2::int and (t.to_version is null or t.to_version > $2)";
   const closed = await db.query<{ n: number }>(
-    {
-      name: "close_other_eval_dataset_rows",
-      text: `with closed as (update eval_dataset_rows r set to_version = $3::int
-          where org_id = current_org() and dataset_id = $1::uuid and to_version is null and not exists (
-            select from eval_dataset_rows t where t.row_id = r.row_id and ${then} and (${content("t")}) is not distinct from (${content("r")}))
-          returning 1)
-        select count(*) as n from closed`,
-    },
+    `with closed as (update eval_dataset_rows r set to_version = $3::int
+        where org_id = current_org() and dataset_id = $1::uuid and to_version is null and not exists (
+          select from eval_dataset_rows t where t.row_id = r.row_id and ${then} and (${content("t")}) is not distinct from (${content("r")}))
+        returning 1)
+      select count(*) as n from closed`,
     [datasetId, version, next],
   );
   const restored = await db.query<{ n: number }>(
-    {
-      name: "restore_eval_dataset_rows",
-      text: `with restored as (
-          insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
-          select org_id, dataset_id, $3::int, row_id, source_type, source_run_id, created_at, ${CONTENT}, status
-          from eval_dataset_rows t where org_id = current_org() and ${then} and not exists (
-            select from eval_dataset_rows r where r.row_id = t.row_id and r.dataset_id = $1::uuid and r.to_version is null)
-          returning 1)
-        select count(*) as n from restored`,
-    },
+    `with restored as (
+        insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
+        select org_id, dataset_id, $3::int, row_id, source_type, source_run_id, created_at, ${CONTENT}, status
+        from eval_dataset_rows t where org_id = current_org() and ${then} and not exists (
+          select from eval_dataset_rows r where r.row_id = t.row_id and r.dataset_id = $1::uuid and r.to_version is null)
+        returning 1)
+      select count(*) as n from restored`,
     [datasetId, version, next],
   );
   return (closed[0]?.n ?? 0) + (restored[0]?.n ?? 0) > 0;
@@ -177,13 +151,10 @@ export async function rowColumns(
   limit: number,
 ): Promise<Array<{ part: "inputs" | "expected_outputs" | "metadata"; name: string }>> {
   return db.query(
-    {
-      name: "eval_dataset_row_columns",
-      text: `select distinct p.part, k.name from eval_dataset_rows r
-        cross join lateral (values ('inputs', r.inputs), ('expected_outputs', r.expected_outputs), ('metadata', r.metadata)) p(part, value)
-        cross join lateral jsonb_object_keys(p.value) k(name)
-        where ${AT_VERSION} order by 1, 2 limit $3::int`,
-    },
+    `select distinct p.part, k.name from eval_dataset_rows r
+      cross join lateral (values ('inputs', r.inputs), ('expected_outputs', r.expected_outputs), ('metadata', r.metadata)) p(part, value)
+      cross join lateral jsonb_object_keys(p.value) k(name)
+      where ${AT_VERSION} order by 1, 2 limit $3::int`,
     [datasetId, version, limit],
   );
 }

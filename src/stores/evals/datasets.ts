@@ -37,12 +37,9 @@ const ONE = "org_id = current_org() and dataset_id = $1::uuid and deleted_at is 
 /** Inserts a dataset; false if the id exists (the same request, retried). */
 export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_eval_dataset",
-      text: `insert into eval_datasets (dataset_id, org_id, name, description, project_id, input_schema, metadata, tags)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::jsonb, $7::jsonb, $8::text[])
-        on conflict (dataset_id) do nothing`,
-    },
+    `insert into eval_datasets (dataset_id, org_id, name, description, project_id, input_schema, metadata, tags)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::jsonb, $7::jsonb, $8::text[])
+      on conflict (dataset_id) do nothing`,
     [
       dataset.dataset_id,
       dataset.org_id,
@@ -58,13 +55,9 @@ export async function insertDataset(db: Db, dataset: NewDataset): Promise<boolea
 
 /** One dataset, or null; `lock` also locks its rows until the transaction ends. */
 export async function findDataset(db: Db, datasetId: string, lock = false): Promise<DatasetRow | null> {
-  return db.first<DatasetRow>(
-    {
-      name: lock ? "lock_eval_dataset" : "find_eval_dataset",
-      text: `select ${COLUMNS} from eval_datasets where ${ONE} ${lock ? "for update" : ""}`,
-    },
-    [datasetId],
-  );
+  return db.first<DatasetRow>(`select ${COLUMNS} from eval_datasets where ${ONE} ${lock ? "for update" : ""}`, [
+    datasetId,
+  ]);
 }
 
 export interface DatasetSearch {
@@ -74,14 +67,11 @@ export interface DatasetSearch {
 
 /** A page of the organisation's datasets. */
 export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset): Promise<DatasetRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<DatasetRow>(
-    {
-      name: `list_eval_datasets_${suffix}`,
-      text: `select ${COLUMNS} from eval_datasets where org_id = current_org() and deleted_at is null
-        and ($1::uuid is null or project_id = $1) and ($2::text is null or $2 = any (tags)) and dataset_id ${compare} $3::uuid
-        order by dataset_id ${order} limit $4::int`,
-    },
+    `select ${COLUMNS} from eval_datasets where org_id = current_org() and deleted_at is null
+      and ($1::uuid is null or project_id = $1) and ($2::text is null or $2 = any (tags)) and dataset_id ${compare} $3::uuid
+      order by dataset_id ${order} limit $4::int`,
     [search.project_id, search.tag, bound, page.limit],
   );
 }
@@ -89,15 +79,12 @@ export async function listDatasets(db: Db, search: DatasetSearch, page: Keyset):
 /** Changes a dataset that the caller has locked. */
 export async function updateDataset(db: Db, datasetId: string, change: DatasetChange): Promise<DatasetRow | null> {
   return db.first<DatasetRow>(
-    {
-      name: "update_eval_dataset",
-      text: `update eval_datasets set name = coalesce($2::text, name), description = coalesce($3::text, description),
-          project_id = case when $4::boolean then $5::uuid else project_id end,
-          input_schema = case when $6::boolean then $7::jsonb else input_schema end,
-          metadata = coalesce($8::jsonb, metadata), tags = coalesce($9::text[], tags),
-          revision = revision + 1, updated_at = now()
-        where ${ONE} returning ${COLUMNS}`,
-    },
+    `update eval_datasets set name = coalesce($2::text, name), description = coalesce($3::text, description),
+        project_id = case when $4::boolean then $5::uuid else project_id end,
+        input_schema = case when $6::boolean then $7::jsonb else input_schema end,
+        metadata = coalesce($8::jsonb, metadata), tags = coalesce($9::text[], tags),
+        revision = revision + 1, updated_at = now()
+      where ${ONE} returning ${COLUMNS}`,
     [
       datasetId,
       change.name ?? null,
@@ -118,11 +105,8 @@ export async function updateDataset(db: Db, datasetId: string, change: DatasetCh
  */
 export async function nextVersion(db: Db, datasetId: string, added: number): Promise<number | null> {
   const rows = await db.query<{ version: number }>(
-    {
-      name: "next_eval_dataset_version",
-      text: `update eval_datasets set version = version + 1, row_count = row_count + $2::int, updated_at = now()
-        where ${ONE} returning version`,
-    },
+    `update eval_datasets set version = version + 1, row_count = row_count + $2::int, updated_at = now()
+      where ${ONE} returning version`,
     [datasetId, added],
   );
   return rows[0]?.version ?? null;
@@ -131,36 +115,24 @@ export async function nextVersion(db: Db, datasetId: string, added: number): Pro
 /** Counts the present rows of a dataset again. */
 export async function setRowCount(db: Db, datasetId: string): Promise<void> {
   await db.query(
-    {
-      name: "set_eval_dataset_row_count",
-      text: `update eval_datasets d set row_count = (select count(*) from eval_dataset_rows r
-          where r.dataset_id = d.dataset_id and r.to_version is null)
-        where org_id = current_org() and dataset_id = $1::uuid`,
-    },
+    `update eval_datasets d set row_count = (select count(*) from eval_dataset_rows r
+        where r.dataset_id = d.dataset_id and r.to_version is null)
+      where org_id = current_org() and dataset_id = $1::uuid`,
     [datasetId],
   );
 }
 
 /** Deletes a dataset for all later requests. False if there is none. */
 export async function markDatasetDeleted(db: Db, datasetId: string): Promise<boolean> {
-  return db.any(
-    {
-      name: "mark_eval_dataset_deleted",
-      text: `update eval_datasets set deleted_at = now() where ${ONE}`,
-    },
-    [datasetId],
-  );
+  return db.any(`update eval_datasets set deleted_at = now() where ${ONE}`, [datasetId]);
 }
 
 /** Removes rows of deleted datasets, `limit` at most, and datasets without rows. Returns how many rows there were. */
 export async function purgeDatasets(db: Db, limit: number): Promise<number> {
   const removed = await db.query(
-    {
-      name: "purge_eval_dataset_rows",
-      text: `delete from eval_dataset_rows where (row_id, from_version) in (
-          select r.row_id, r.from_version from eval_datasets d join eval_dataset_rows r using (dataset_id)
-          where d.deleted_at is not null limit $1::int) returning 1`,
-    },
+    `delete from eval_dataset_rows where (row_id, from_version) in (
+      select r.row_id, r.from_version from eval_datasets d join eval_dataset_rows r using (dataset_id)
+      where d.deleted_at is not null limit $1::int) returning 1`,
     [limit],
   );
   if (removed.length < limit) {
@@ -168,12 +140,9 @@ export async function purgeDatasets(db: Db, limit: number): Promise<number> {
     const gone = `select d.dataset_id from eval_datasets d where d.deleted_at is not null
       and not exists (select from eval_dataset_rows r where r.dataset_id = d.dataset_id)
       and not exists (select from experiments e where e.dataset_id = d.dataset_id)`;
-    await db.query({
-      name: "purge_eval_datasets",
-      text: `with imports as (delete from eval_imports where dataset_id in (${gone}) and status in ('completed', 'failed'))
-        delete from eval_datasets where dataset_id in (${gone})
-          and not exists (select from eval_imports i where i.dataset_id = eval_datasets.dataset_id)`,
-    });
+    await db.query(`with imports as (delete from eval_imports where dataset_id in (${gone}) and status in ('completed', 'failed'))
+      delete from eval_datasets where dataset_id in (${gone})
+        and not exists (select from eval_imports i where i.dataset_id = eval_datasets.dataset_id)`);
   }
   return removed.length;
 }

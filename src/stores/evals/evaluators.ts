@@ -35,15 +35,12 @@ const JOINED = "evaluators e join evaluator_versions v using (evaluator_id, vers
 /** Inserts the first version of an evaluator; false if the id exists (the same request, retried). */
 export async function insertEvaluator(db: Db, row: NewEvaluator): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_evaluator",
-      text: `with inserted as (
-          insert into evaluators (evaluator_id, org_id, name, description, template_id, secret)
-          values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea)
-          on conflict (evaluator_id) do nothing returning evaluator_id, org_id)
-        insert into evaluator_versions (evaluator_id, version, org_id, definition)
-        select evaluator_id, 1, org_id, $7::jsonb from inserted`,
-    },
+    `with inserted as (
+        insert into evaluators (evaluator_id, org_id, name, description, template_id, secret)
+        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea)
+        on conflict (evaluator_id) do nothing returning evaluator_id, org_id)
+      insert into evaluator_versions (evaluator_id, version, org_id, definition)
+      select evaluator_id, 1, org_id, $7::jsonb from inserted`,
     [row.evaluator_id, row.org_id, row.name, row.description, row.template_id, row.secret, jsonb(row.definition)],
   );
 }
@@ -53,17 +50,11 @@ export async function findEvaluator(db: Db, evaluatorId: string, lock = false): 
   // A separate statement: the one that waited for the lock does not see a version that somebody added meanwhile.
   if (lock)
     await db.query(
-      {
-        name: "lock_evaluator",
-        text: "select evaluator_id from evaluators where org_id = current_org() and evaluator_id = $1::uuid for update",
-      },
+      "select evaluator_id from evaluators where org_id = current_org() and evaluator_id = $1::uuid for update",
       [evaluatorId],
     );
   return db.first<EvaluatorRow>(
-    {
-      name: "find_evaluator",
-      text: `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.evaluator_id = $1::uuid and e.deleted_at is null`,
-    },
+    `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.evaluator_id = $1::uuid and e.deleted_at is null`,
     [evaluatorId],
   );
 }
@@ -74,14 +65,11 @@ export interface EvaluatorSearch {
 
 /** A page of the organisation's evaluators. */
 export async function listEvaluators(db: Db, search: EvaluatorSearch, page: Keyset): Promise<EvaluatorRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<EvaluatorRow>(
-    {
-      name: `list_evaluators_${suffix}`,
-      text: `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.deleted_at is null
-        and ($1::text is null or v.definition->>'type' = $1) and e.evaluator_id ${compare} $2::uuid
-        order by e.evaluator_id ${order} limit $3::int`,
-    },
+    `select ${COLUMNS} from ${JOINED} where e.org_id = current_org() and e.deleted_at is null
+      and ($1::text is null or v.definition->>'type' = $1) and e.evaluator_id ${compare} $2::uuid
+      order by e.evaluator_id ${order} limit $3::int`,
     [search.type, bound, page.limit],
   );
 }
@@ -92,14 +80,11 @@ export async function reviseEvaluator(
   row: Pick<EvaluatorRow, "evaluator_id" | "name" | "description" | "definition" | "secret">,
 ): Promise<void> {
   await db.query(
-    {
-      name: "revise_evaluator",
-      text: `with changed as (
-          update evaluators set name = $2::text, description = $3::text, secret = $4::bytea, version = version + 1, updated_at = now()
-          where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null returning evaluator_id, version, org_id)
-        insert into evaluator_versions (evaluator_id, version, org_id, definition)
-        select evaluator_id, version, org_id, $5::jsonb from changed`,
-    },
+    `with changed as (
+        update evaluators set name = $2::text, description = $3::text, secret = $4::bytea, version = version + 1, updated_at = now()
+        where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null returning evaluator_id, version, org_id)
+      insert into evaluator_versions (evaluator_id, version, org_id, definition)
+      select evaluator_id, version, org_id, $5::jsonb from changed`,
     [row.evaluator_id, row.name, row.description, row.secret, jsonb(row.definition)],
   );
 }
@@ -107,11 +92,8 @@ export async function reviseEvaluator(
 /** Deletes an evaluator for all later requests; pinned versions stay. False if there is none. */
 export async function markEvaluatorDeleted(db: Db, evaluatorId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_evaluator_deleted",
-      text: `update evaluators set deleted_at = now()
-        where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null`,
-    },
+    `update evaluators set deleted_at = now()
+      where org_id = current_org() and evaluator_id = $1::uuid and deleted_at is null`,
     [evaluatorId],
   );
 }
@@ -122,13 +104,10 @@ export async function pinnedEvaluators(
   pins: ReadonlyArray<{ readonly evaluator_id: string; readonly version: number }>,
 ): Promise<PinnedEvaluator[]> {
   return db.query<PinnedEvaluator>(
-    {
-      name: "pinned_evaluators",
-      text: `select v.evaluator_id, v.version, e.name, v.definition, e.secret
-        from unnest($1::uuid[], $2::int[]) with ordinality p(evaluator_id, version, place)
-        join evaluator_versions v using (evaluator_id, version) join evaluators e using (evaluator_id)
-        where v.org_id = current_org() order by p.place`,
-    },
+    `select v.evaluator_id, v.version, e.name, v.definition, e.secret
+      from unnest($1::uuid[], $2::int[]) with ordinality p(evaluator_id, version, place)
+      join evaluator_versions v using (evaluator_id, version) join evaluators e using (evaluator_id)
+      where v.org_id = current_org() order by p.place`,
     [pins.map((pin) => pin.evaluator_id), pins.map((pin) => pin.version)],
   );
 }

@@ -34,54 +34,40 @@ export async function insertJob(
   job: Pick<JobRow, "job_id" | "org_id" | "experiment_id" | "kind" | "options" | "state">,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_experiment_job",
-      text: `insert into experiment_jobs (job_id, org_id, experiment_id, kind, options, state, finished_at)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::jsonb, $6::text, case when $6 = 'completed' then now() end)
-        on conflict (job_id) do nothing`,
-    },
+    `insert into experiment_jobs (job_id, org_id, experiment_id, kind, options, state, finished_at)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::jsonb, $6::text, case when $6 = 'completed' then now() end)
+      on conflict (job_id) do nothing`,
     [job.job_id, job.org_id, job.experiment_id, job.kind, jsonb(job.options), job.state],
   );
 }
 
 /** One job, or null. */
 export async function findJob(db: Db, jobId: string): Promise<JobRow | null> {
-  return db.first<JobRow>(
-    { name: "find_experiment_job", text: `select ${COLUMNS} from experiment_jobs where ${ONE}` },
-    [jobId],
-  );
+  return db.first<JobRow>(`select ${COLUMNS} from experiment_jobs where ${ONE}`, [jobId]);
 }
 
 /** The open job of an experiment, apart from exports; null if there is none. */
 export async function activeJob(db: Db, experimentId: string): Promise<JobRow | null> {
   return db.first<JobRow>(
-    {
-      name: "active_experiment_job",
-      text: `select ${COLUMNS} from experiment_jobs where org_id = current_org() and experiment_id = $1::uuid
-        and state in ('pending', 'running') and kind <> 'export' order by job_id limit 1`,
-    },
+    `select ${COLUMNS} from experiment_jobs where org_id = current_org() and experiment_id = $1::uuid
+      and state in ('pending', 'running') and kind <> 'export' order by job_id limit 1`,
     [experimentId],
   );
 }
 
 /** Asks a job to stop. Its workflow sees that before it starts anything more. */
 export async function askToCancel(db: Db, jobId: string): Promise<void> {
-  await db.query({ name: "cancel_experiment_job", text: `update experiment_jobs set cancel = true where ${ONE}` }, [
-    jobId,
-  ]);
+  await db.query(`update experiment_jobs set cancel = true where ${ONE}`, [jobId]);
 }
 
 /** Records the progress of a job: `done`, or null if its rows tell. Does nothing to an ended one. */
 export async function noteJob(db: Db, jobId: string, done: number | null, total: number | null): Promise<void> {
   await db.query(
-    {
-      name: "note_experiment_job",
-      text: `update experiment_jobs j set state = 'running', total = coalesce($3::int, total), checked_at = now(),
-          done = coalesce($2::int, greatest(0, coalesce($3::int, total) - (select count(*)::int from experiment_rows x
-            where x.experiment_id = j.experiment_id and (x.state in ('pending', 'running') or not x.scored)
-              and x.state in ('pending', 'running'))))
-        where ${ONE} and state in ('pending', 'running')`,
-    },
+    `update experiment_jobs j set state = 'running', total = coalesce($3::int, total), checked_at = now(),
+        done = coalesce($2::int, greatest(0, coalesce($3::int, total) - (select count(*)::int from experiment_rows x
+          where x.experiment_id = j.experiment_id and (x.state in ('pending', 'running') or not x.scored)
+            and x.state in ('pending', 'running'))))
+      where ${ONE} and state in ('pending', 'running')`,
     [jobId, done, total],
   );
 }
@@ -93,12 +79,9 @@ export async function endJob(
   end: Pick<JobRow, "state" | "done" | "errors" | "blob_key">,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "end_experiment_job",
-      text: `update experiment_jobs set state = $2::text, done = $3::int, total = greatest(total, $3::int), errors = $4::jsonb,
-          blob_key = coalesce($5::text, blob_key), finished_at = now()
-        where ${ONE} and state in ('pending', 'running')`,
-    },
+    `update experiment_jobs set state = $2::text, done = $3::int, total = greatest(total, $3::int), errors = $4::jsonb,
+        blob_key = coalesce($5::text, blob_key), finished_at = now()
+      where ${ONE} and state in ('pending', 'running')`,
     [jobId, end.state, end.done, jsonb(end.errors), end.blob_key],
   );
 }
@@ -116,5 +99,5 @@ export async function takeOpenJobs(
   olderThanMs: number,
   limit: number,
 ): Promise<Array<Pick<JobRow, "org_id" | "experiment_id" | "job_id" | "kind" | "cancel">>> {
-  return db.query({ name: "take_open_experiment_jobs", text: TAKE_OPEN }, [olderThanMs, limit]);
+  return db.query(TAKE_OPEN, [olderThanMs, limit]);
 }

@@ -4,17 +4,14 @@ import type { Db } from "../db.ts";
 import type { Keyset } from "../keyset.ts";
 
 // Pages and batches of an experiment are selected before anything is joined to them, so their cost does not grow with
-// its rows, whatever statistics Postgres has. The sums are unnamed statements and planned each time. They look up a
+// its rows, whatever statistics Postgres has. The sums are planned each time. They look up a
 // row's scores by its run (offset 0 keeps Postgres from the other order): another plan would read all rows for each
 // score until the tables are analysed.
 
 /** How many rows are in each state. */
 export async function countStates(db: Db, experimentId: string): Promise<Array<{ state: RowState; n: number }>> {
   return db.query<{ state: RowState; n: number }>(
-    {
-      name: "count_experiment_states",
-      text: `select state, count(*) as n from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
-    },
+    `select state, count(*) as n from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
     [experimentId],
   );
 }
@@ -37,20 +34,14 @@ export async function countRows(
     cost_usd: number | null;
     tokens: number | null;
   }>(
-    {
-      name: "count_experiment_rows_by_state",
-      text: `select state, count(*) as n, sum(cost_usd) as cost_usd, sum(tokens)::bigint as tokens,
-          count(*) filter (where latency_ms is null and state not in ('pending', 'running')) as unrun
-        from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
-    },
+    `select state, count(*) as n, sum(cost_usd) as cost_usd, sum(tokens)::bigint as tokens,
+        count(*) filter (where latency_ms is null and state not in ('pending', 'running')) as unrun
+      from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
     [experimentId],
   );
   const [times] = await db.query<{ p95: number | null }>(
-    {
-      name: "experiment_latency",
-      text: `select percentile_cont(0.95) within group (order by latency_ms) as p95
-        from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and latency_ms is not null`,
-    },
+    `select percentile_cont(0.95) within group (order by latency_ms) as p95
+      from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and latency_ms is not null`,
     [experimentId],
   );
   const sum = (pick: (row: (typeof counts)[number]) => number | null): number =>
@@ -76,7 +67,8 @@ export type Summary = Omit<EvaluatorStatus, "ci95" | "baseline" | "pass_rate" | 
 /** Summaries of an experiment's scores, one for each version of an evaluator. */
 export async function summarise(db: Db, experimentId: string): Promise<Summary[]> {
   return db.query<Summary>(
-    `select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
+    {
+      text: `select s.evaluator_id, s.evaluator_version, count(s.number) as n, avg(s.number) as mean,
           percentile_cont(0.5) within group (order by s.number) as median, stddev_samp(s.number) as stddev,
           count(*) filter (where s.error is not null) as errors, count(*) filter (where s.error is null) as said,
           count(*) filter (where s.passed) as passed, count(s.passed) as judged, coalesce(sum((s.usage->>'cost_usd')::float8), 0) as judge_cost_usd
@@ -86,6 +78,8 @@ export async function summarise(db: Db, experimentId: string): Promise<Summary[]
         join lateral jsonb_to_recordset(e.evaluators) p(evaluator_id uuid, version int)
           on p.evaluator_id = s.evaluator_id and p.version = s.evaluator_version
         where x.org_id = current_org() and x.experiment_id = $1::uuid group by 1, 2`,
+      prepared: false,
+    },
     [experimentId],
   );
 }
@@ -117,10 +111,13 @@ const PAIRS = `from experiment_rows x
 /** Compares these rows where the same version scored both. */
 export async function compareRows(db: Db, experimentId: string, baselineId: string): Promise<Difference[]> {
   return db.query<Difference>(
-    `select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
+    {
+      text: `select s.evaluator_id, count(*) as n, avg(s.number - b.number) as diff, stddev_samp(s.number - b.number) as stddev,
           count(*) filter (where s.number - b.number > ${SAME}) as higher, count(*) filter (where s.number - b.number < -${SAME}) as lower,
           count(*) filter (where abs(s.number - b.number) <= ${SAME}) as same
         ${PAIRS} group by 1`,
+      prepared: false,
+    },
     [experimentId, baselineId],
   );
 }
@@ -132,10 +129,13 @@ export async function countPairs(
   otherId: string,
 ): Promise<{ readonly both: number; readonly only_here: number; readonly only_there: number }> {
   const [counted] = await db.query<{ both: number; here: number; there: number }>(
-    `select count(y.row_id) filter (where x.row_id is not null) as both, count(x.row_id) as here, count(y.row_id) as there
+    {
+      text: `select count(y.row_id) filter (where x.row_id is not null) as both, count(x.row_id) as here, count(y.row_id) as there
         from (select row_id, repetition from experiment_rows where org_id = current_org() and experiment_id = $1::uuid) x
         full join (select row_id, repetition from experiment_rows where org_id = current_org() and experiment_id = $2::uuid) y
           using (row_id, repetition)`,
+      prepared: false,
+    },
     [experimentId, otherId],
   );
   const { both = 0, here = 0, there = 0 } = counted ?? {};
@@ -161,9 +161,12 @@ export async function changedScores(
   limit: number,
 ): Promise<ChangedScore[]> {
   return db.query<ChangedScore>(
-    `select s.evaluator_id, x.row_id, x.repetition, x.run_id, y.run_id as with_run_id, s.number, b.number as with_number
+    {
+      text: `select s.evaluator_id, x.row_id, x.repetition, x.run_id, y.run_id as with_run_id, s.number, b.number as with_number
         ${PAIRS} and abs(s.number - b.number) > ${SAME}
         order by abs(s.number - b.number) desc, x.place, s.evaluator_id limit $3::int`,
+      prepared: false,
+    },
     [experimentId, otherId, limit],
   );
 }
@@ -217,7 +220,8 @@ export async function listExperimentRows(
   const bound = beyond === null ? (ascending ? -1 : 2_147_483_647) : Number(beyond);
   const [compare, order] = ascending ? [">", "asc"] : ["<", "desc"];
   return db.query<ScoredRow>(
-    `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
+    {
+      text: `select x.place, x.row_id, r.external_id, x.repetition, x.run_id, x.state, x.error, x.latency_ms, x.cost_usd, x.tokens,
           r.inputs, r.expected_outputs, u.outputs, ${scoresOf("x")} as scores,
           case when b.experiment_id is null then null else jsonb_build_object('run_id', b.run_id, 'scores', ${scoresOf("b")}) end as baseline
         from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
@@ -229,6 +233,8 @@ export async function listExperimentRows(
         left join runs u on u.run_id = x.run_id
         left join experiment_rows b on b.experiment_id = e.baseline_experiment_id and b.row_id = x.row_id and b.repetition = x.repetition
         order by x.place ${order}`,
+      prepared: false,
+    },
     [experimentId, search.state, search.row_id, bound, limit],
   );
 }

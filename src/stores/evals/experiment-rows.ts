@@ -11,7 +11,6 @@ import { jsonb } from "../jsonb.ts";
 export async function makeRows(db: Db, experimentId: string): Promise<number> {
   await db.query(
     {
-      name: "make_experiment_rows",
       text: `insert into experiment_rows (experiment_id, place, org_id, row_id, repetition)
       select e.experiment_id, row_number() over (order by n.repetition, r.row_id) - 1, e.org_id, r.row_id, n.repetition
       from experiments e
@@ -26,7 +25,7 @@ export async function makeRows(db: Db, experimentId: string): Promise<number> {
     [experimentId],
   );
   const rows = await db.query<{ n: number }>(
-    { name: "count_experiment_rows", text: "select count(*) as n from experiment_rows where experiment_id = $1::uuid" },
+    "select count(*) as n from experiment_rows where experiment_id = $1::uuid",
     [experimentId],
   );
   return rows[0]?.n ?? 0;
@@ -35,13 +34,10 @@ export async function makeRows(db: Db, experimentId: string): Promise<number> {
 /** Selects the rows that a job runs again: some rows of the dataset, or all incomplete ones. Returns how many. */
 export async function resetRows(db: Db, experimentId: string, rowIds: readonly string[] | null): Promise<number> {
   return db.count(
-    {
-      name: "reset_experiment_rows",
-      text: `update experiment_rows set state = 'pending', attempt = attempt + 1, run_id = null, scored = false, error = null,
-          latency_ms = null, cost_usd = null, tokens = null
-        where org_id = current_org() and experiment_id = $1::uuid
-          and case when $2::uuid[] is null then state <> 'completed' else row_id = any ($2) end`,
-    },
+    `update experiment_rows set state = 'pending', attempt = attempt + 1, run_id = null, scored = false, error = null,
+        latency_ms = null, cost_usd = null, tokens = null
+      where org_id = current_org() and experiment_id = $1::uuid
+        and case when $2::uuid[] is null then state <> 'completed' else row_id = any ($2) end`,
     [experimentId, rowIds],
   );
 }
@@ -64,16 +60,13 @@ export async function openRows(
   limit: number,
 ): Promise<OpenRow[]> {
   return db.query<OpenRow>(
-    {
-      name: "open_experiment_rows",
-      text: `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs
-        from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and place > $2::int
-          and place % $3::int = $4::int and (state in ('pending', 'running') or not scored) order by place limit $5::int) x
-        join experiments e using (experiment_id)
-        join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
-          and (r.to_version is null or r.to_version > e.dataset_version)
-        order by x.place`,
-    },
+    `select x.place, x.row_id, x.repetition, x.attempt, x.run_id, r.inputs
+      from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and place > $2::int
+        and place % $3::int = $4::int and (state in ('pending', 'running') or not scored) order by place limit $5::int) x
+      join experiments e using (experiment_id)
+      join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
+        and (r.to_version is null or r.to_version > e.dataset_version)
+      order by x.place`,
     [experimentId, after, lanes, lane, limit],
   );
 }
@@ -85,12 +78,9 @@ export async function assignRuns(
   runs: ReadonlyArray<{ readonly place: number; readonly run_id: string }>,
 ): Promise<void> {
   await db.query(
-    {
-      name: "assign_experiment_runs",
-      text: `update experiment_rows x set run_id = a.run_id, state = 'running' from jsonb_to_recordset($2::jsonb) a(place int, run_id uuid)
-        where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = a.place and x.place = any ($3::int[])
-          and x.run_id is null`,
-    },
+    `update experiment_rows x set run_id = a.run_id, state = 'running' from jsonb_to_recordset($2::jsonb) a(place int, run_id uuid)
+      where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = a.place and x.place = any ($3::int[])
+        and x.run_id is null`,
     [experimentId, jsonb(runs), runs.map(({ place }) => place)],
   );
 }
@@ -110,15 +100,12 @@ export interface RowEnd {
  */
 export async function endRows(db: Db, experimentId: string, ends: readonly RowEnd[]): Promise<number> {
   const rows = await db.query<{ cost_usd: number | null }>(
-    {
-      name: "end_experiment_rows",
-      text: `update experiment_rows x set state = e.state, error = nullif(e.error, 'null'::jsonb), latency_ms = e.latency_ms,
-          cost_usd = e.cost_usd, tokens = e.tokens, scored = true
-        from jsonb_to_recordset($2::jsonb) e(place int, state text, error jsonb, latency_ms float8, cost_usd float8, tokens bigint)
-        where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = e.place and x.place = any ($3::int[])
-          and not x.scored
-        returning x.cost_usd`,
-    },
+    `update experiment_rows x set state = e.state, error = nullif(e.error, 'null'::jsonb), latency_ms = e.latency_ms,
+        cost_usd = e.cost_usd, tokens = e.tokens, scored = true
+      from jsonb_to_recordset($2::jsonb) e(place int, state text, error jsonb, latency_ms float8, cost_usd float8, tokens bigint)
+      where x.org_id = current_org() and x.experiment_id = $1::uuid and x.place = e.place and x.place = any ($3::int[])
+        and not x.scored
+      returning x.cost_usd`,
     [experimentId, jsonb(ends), ends.map(({ place }) => place)],
   );
   return rows.reduce((sum, row) => sum + (row.cost_usd ?? 0), 0);
@@ -127,11 +114,8 @@ export async function endRows(db: Db, experimentId: string, ends: readonly RowEn
 /** Ends the rows without an end, because nobody will run them. Returns the ids of runs that were made for them. */
 export async function cancelRows(db: Db, experimentId: string): Promise<string[]> {
   const rows = await db.query<{ run_id: string | null }>(
-    {
-      name: "cancel_experiment_rows",
-      text: `update experiment_rows set state = 'cancelled', scored = true
-        where org_id = current_org() and experiment_id = $1::uuid and state in ('pending', 'running') returning run_id`,
-    },
+    `update experiment_rows set state = 'cancelled', scored = true
+      where org_id = current_org() and experiment_id = $1::uuid and state in ('pending', 'running') returning run_id`,
     [experimentId],
   );
   return rows.flatMap(({ run_id }) => (run_id === null ? [] : [run_id]));
@@ -160,20 +144,17 @@ export async function ranRows(
   const places = "places" in which ? which.places : null;
   const page = "places" in which ? { after: -1, limit: which.places.length } : which;
   return db.query<RanRow>(
-    {
-      name: places === null ? "page_of_ran_rows" : "ran_rows",
-      text: `select x.place, x.run_id, r.expected_outputs, r.metadata, u.state as run_state, u.state_reason, u.error,
-          extract(epoch from u.finished_at - coalesce(u.started_at, u.created_at)) * 1000 as latency_ms,
-          (u.usage->>'cost_usd')::float8 as cost_usd, (u.usage->>'total_tokens')::bigint as tokens
-        from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
-          and ${places === null ? "place > $2::int and state in ('completed', 'failed')" : "place = any ($2::int[])"}
-          order by place limit $3::int) x
-        join experiments e using (experiment_id)
-        join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
-          and (r.to_version is null or r.to_version > e.dataset_version)
-        join runs u on u.run_id = x.run_id
-        order by x.place`,
-    },
+    `select x.place, x.run_id, r.expected_outputs, r.metadata, u.state as run_state, u.state_reason, u.error,
+        extract(epoch from u.finished_at - coalesce(u.started_at, u.created_at)) * 1000 as latency_ms,
+        (u.usage->>'cost_usd')::float8 as cost_usd, (u.usage->>'total_tokens')::bigint as tokens
+      from (select * from experiment_rows where org_id = current_org() and experiment_id = $1::uuid
+        and ${places === null ? "place > $2::int and state in ('completed', 'failed')" : "place = any ($2::int[])"}
+        order by place limit $3::int) x
+      join experiments e using (experiment_id)
+      join eval_dataset_rows r on r.row_id = x.row_id and r.dataset_id = e.dataset_id and r.from_version <= e.dataset_version
+        and (r.to_version is null or r.to_version > e.dataset_version)
+      join runs u on u.run_id = x.run_id
+      order by x.place`,
     [experimentId, places ?? page.after, page.limit],
   );
 }

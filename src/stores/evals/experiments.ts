@@ -81,26 +81,19 @@ export async function insertExperiment(
   plan: ExperimentPlan,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_experiment",
-      text: `insert into experiments (experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version,
-          splits, evaluators, repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int, $7::uuid, $8::int, $9::text[], $10::jsonb, $11::int, $12::int,
-          $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing`,
-    },
+    `insert into experiments (experiment_id, org_id, name, description, project_id, flow_version, dataset_id, dataset_version,
+        splits, evaluators, repetitions, max_concurrency, baseline_experiment_id, gates, max_cost_usd)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int, $7::uuid, $8::int, $9::text[], $10::jsonb, $11::int, $12::int,
+        $13::uuid, $14::jsonb, $15::float8) on conflict (experiment_id) do nothing`,
     [experimentId, orgId, ...values(plan)],
   );
 }
 
 /** One experiment, or null; `lock` locks it until the transaction ends. */
 export async function findExperiment(db: Db, experimentId: string, lock = false): Promise<ExperimentRow | null> {
-  return db.first<ExperimentRow>(
-    {
-      name: lock ? "lock_experiment" : "find_experiment",
-      text: `select ${COLUMNS} from experiments where ${ONE} ${lock ? "for update" : ""}`,
-    },
-    [experimentId],
-  );
+  return db.first<ExperimentRow>(`select ${COLUMNS} from experiments where ${ONE} ${lock ? "for update" : ""}`, [
+    experimentId,
+  ]);
 }
 
 export interface ExperimentSearch {
@@ -111,14 +104,11 @@ export interface ExperimentSearch {
 
 /** A page of the organisation's experiments. */
 export async function listExperiments(db: Db, search: ExperimentSearch, page: Keyset): Promise<ExperimentRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ExperimentRow>(
-    {
-      name: `list_experiments_${suffix}`,
-      text: `select ${COLUMNS} from experiments where org_id = current_org() and deleted_at is null
-        and ($1::uuid is null or project_id = $1) and ($2::uuid is null or dataset_id = $2) and ($3::text is null or state = $3)
-        and experiment_id ${compare} $4::uuid order by experiment_id ${order} limit $5::int`,
-    },
+    `select ${COLUMNS} from experiments where org_id = current_org() and deleted_at is null
+      and ($1::uuid is null or project_id = $1) and ($2::uuid is null or dataset_id = $2) and ($3::text is null or state = $3)
+      and experiment_id ${compare} $4::uuid order by experiment_id ${order} limit $5::int`,
     [search.project_id, search.dataset_id, search.state, bound, page.limit],
   );
 }
@@ -131,13 +121,10 @@ export async function updateExperiment(
   verdict: Verdict | null,
 ): Promise<void> {
   await db.query(
-    {
-      name: "update_experiment",
-      text: `update experiments set name = $2::text, description = $3::text, project_id = $4::uuid, flow_version = $5::int,
-          dataset_id = $6::uuid, dataset_version = $7::int, splits = $8::text[], evaluators = $9::jsonb, repetitions = $10::int,
-          max_concurrency = $11::int, baseline_experiment_id = $12::uuid, gates = $13::jsonb, max_cost_usd = $14::float8,
-          verdict = $15::text, revision = revision + 1, updated_at = now() where ${ONE}`,
-    },
+    `update experiments set name = $2::text, description = $3::text, project_id = $4::uuid, flow_version = $5::int,
+      dataset_id = $6::uuid, dataset_version = $7::int, splits = $8::text[], evaluators = $9::jsonb, repetitions = $10::int,
+      max_concurrency = $11::int, baseline_experiment_id = $12::uuid, gates = $13::jsonb, max_cost_usd = $14::float8,
+      verdict = $15::text, revision = revision + 1, updated_at = now() where ${ONE}`,
     [experimentId, ...values(plan), verdict],
   );
 }
@@ -155,14 +142,11 @@ export async function moveExperiment(
   },
 ): Promise<void> {
   await db.query(
-    {
-      name: "move_experiment",
-      text: `update experiments set state = $2::text, updated_at = now(),
-          started_at = case when $2 = 'RUNNING' then now() when $2 = 'QUEUED' then null else started_at end,
-          finished_at = case when $6::boolean then now() end, verdict = $4::text, error = $5::jsonb, result = coalesce($3::jsonb, result),
-          progress = null, progress_due_at = null
-        where ${ONE}`,
-    },
+    `update experiments set state = $2::text, updated_at = now(),
+        started_at = case when $2 = 'RUNNING' then now() when $2 = 'QUEUED' then null else started_at end,
+        finished_at = case when $6::boolean then now() end, verdict = $4::text, error = $5::jsonb, result = coalesce($3::jsonb, result),
+        progress = null, progress_due_at = null
+      where ${ONE}`,
     [
       experimentId,
       state,
@@ -177,11 +161,8 @@ export async function moveExperiment(
 /** Claims the update of an experiment's progress for a while; false if another process has claimed it. */
 export async function claimProgressUpdate(db: Db, experimentId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "take_experiment_progress",
-      text: `update experiments set progress_due_at = now() + interval '1 minute'
-        where ${ONE} and state = 'RUNNING' and (progress_due_at is null or progress_due_at < now())`,
-    },
+    `update experiments set progress_due_at = now() + interval '1 minute'
+      where ${ONE} and state = 'RUNNING' and (progress_due_at is null or progress_due_at < now())`,
     [experimentId],
   );
 }
@@ -194,11 +175,8 @@ export async function noteProgress(
   nextInMs: number,
 ): Promise<void> {
   await db.query(
-    {
-      name: "note_experiment_progress",
-      text: `update experiments set progress = $2::jsonb, progress_due_at = now() + make_interval(secs => $3::float8 / 1000)
-        where ${ONE} and state = 'RUNNING'`,
-    },
+    `update experiments set progress = $2::jsonb, progress_due_at = now() + make_interval(secs => $3::float8 / 1000)
+      where ${ONE} and state = 'RUNNING'`,
     [experimentId, jsonb(progress), nextInMs],
   );
 }
@@ -206,21 +184,12 @@ export async function noteProgress(
 /** Adds the cost of runs and judges. */
 export async function addCost(db: Db, experimentId: string, costUsd: number): Promise<void> {
   if (costUsd === 0) return;
-  await db.query(
-    { name: "add_experiment_cost", text: `update experiments set cost_usd = cost_usd + $2::float8 where ${ONE}` },
-    [experimentId, costUsd],
-  );
+  await db.query(`update experiments set cost_usd = cost_usd + $2::float8 where ${ONE}`, [experimentId, costUsd]);
 }
 
 /** Deletes an experiment for all later requests. False if there is none. */
 export async function markExperimentDeleted(db: Db, experimentId: string): Promise<boolean> {
-  return db.any(
-    {
-      name: "mark_experiment_deleted",
-      text: `update experiments set deleted_at = now() where ${ONE}`,
-    },
-    [experimentId],
-  );
+  return db.any(`update experiments set deleted_at = now() where ${ONE}`, [experimentId]);
 }
 
 const USES = {
@@ -237,11 +206,8 @@ export async function experimentsUsing(
   limit: number,
 ): Promise<Array<{ experiment_id: string; name: string }>> {
   return db.query<{ experiment_id: string; name: string }>(
-    {
-      name: `experiments_using_${what}`,
-      text: `select experiment_id, name from experiments where org_id = current_org() and ${USES[what]} and deleted_at is null
-        order by experiment_id limit $2::int`,
-    },
+    `select experiment_id, name from experiments where org_id = current_org() and ${USES[what]} and deleted_at is null
+      order by experiment_id limit $2::int`,
     [id, limit],
   );
 }
@@ -254,10 +220,7 @@ export async function reviseResult(
   verdict: Verdict | null,
 ): Promise<void> {
   await db.query(
-    {
-      name: "revise_experiment_result",
-      text: `update experiments set result = $2::jsonb, verdict = $3::text, revision = revision + 1, updated_at = now() where ${ONE}`,
-    },
+    `update experiments set result = $2::jsonb, verdict = $3::text, revision = revision + 1, updated_at = now() where ${ONE}`,
     [experimentId, jsonb(result), verdict],
   );
 }

@@ -45,12 +45,9 @@ const COLUMNS = `import_id, org_id, dataset_id, source, mapping, mode, on_error,
 /** Inserts an import; false if the id exists (the same request, retried). */
 export async function insertImport(db: Db, row: NewImport): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_eval_import",
-      text: `insert into eval_imports (import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::jsonb, $5::jsonb, $6::text, $7::text, $8::boolean)
-        on conflict (import_id) do nothing`,
-    },
+    `insert into eval_imports (import_id, org_id, dataset_id, source, mapping, mode, on_error, dry_run)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::jsonb, $5::jsonb, $6::text, $7::text, $8::boolean)
+      on conflict (import_id) do nothing`,
     [
       row.import_id,
       row.org_id,
@@ -67,10 +64,7 @@ export async function insertImport(db: Db, row: NewImport): Promise<boolean> {
 /** One import of a dataset, or null. */
 export async function findImport(db: Db, importId: string): Promise<ImportRow | null> {
   return db.first<ImportRow>(
-    {
-      name: "find_eval_import",
-      text: `select ${COLUMNS} from eval_imports where org_id = current_org() and import_id = $1::uuid`,
-    },
+    `select ${COLUMNS} from eval_imports where org_id = current_org() and import_id = $1::uuid`,
     [importId],
   );
 }
@@ -87,28 +81,19 @@ export interface StagedRow extends RowContent {
 /** Stores rows until they are applied. Rows of lines that are already stored stay as they are. */
 export async function stageRows(db: Db, { org_id, import_id }: ImportInput, rows: readonly StagedRow[]): Promise<void> {
   await db.query(
-    {
-      name: "stage_eval_import_rows",
-      text: `insert into eval_import_rows (import_id, org_id, line, row_id, external_id, inputs, expected_outputs, metadata, split, tags, given, source_run_id)
-        select $1::uuid, $2::uuid, r.line, r.row_id, r.external_id, r.inputs, r.expected_outputs, r.metadata, r.split,
-          array(select jsonb_array_elements_text(r.tags)), array(select jsonb_array_elements_text(r.given)), r.source_run_id
-        from jsonb_to_recordset($3::jsonb) r(line int, row_id uuid, external_id text, inputs jsonb, expected_outputs jsonb,
-          metadata jsonb, split text, tags jsonb, given jsonb, source_run_id uuid)
-        on conflict (import_id, line) do nothing`,
-    },
+    `insert into eval_import_rows (import_id, org_id, line, row_id, external_id, inputs, expected_outputs, metadata, split, tags, given, source_run_id)
+      select $1::uuid, $2::uuid, r.line, r.row_id, r.external_id, r.inputs, r.expected_outputs, r.metadata, r.split,
+        array(select jsonb_array_elements_text(r.tags)), array(select jsonb_array_elements_text(r.given)), r.source_run_id
+      from jsonb_to_recordset($3::jsonb) r(line int, row_id uuid, external_id text, inputs jsonb, expected_outputs jsonb,
+        metadata jsonb, split text, tags jsonb, given jsonb, source_run_id uuid)
+      on conflict (import_id, line) do nothing`,
     [import_id, org_id, jsonb(rows)],
   );
 }
 
 /** Removes the rows that an earlier attempt stored. */
 export async function forgetStaged(db: Db, importId: string): Promise<void> {
-  await db.query(
-    {
-      name: "forget_eval_import_rows",
-      text: "delete from eval_import_rows where org_id = current_org() and import_id = $1::uuid",
-    },
-    [importId],
-  );
+  await db.query("delete from eval_import_rows where org_id = current_org() and import_id = $1::uuid", [importId]);
 }
 
 /** Records the progress of an import; false if it has ended. */
@@ -118,11 +103,8 @@ export async function noteImport(
   { counts, errors, preview }: Pick<ImportRow, "counts" | "errors" | "preview">,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "note_eval_import",
-      text: `update eval_imports set status = 'running', counts = $2::jsonb, errors = $3::jsonb, preview = $4::jsonb, checked_at = now()
-        where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running')`,
-    },
+    `update eval_imports set status = 'running', counts = $2::jsonb, errors = $3::jsonb, preview = $4::jsonb, checked_at = now()
+      where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running')`,
     [importId, jsonb(counts), jsonb(errors), jsonb(preview)],
   );
 }
@@ -134,12 +116,9 @@ export async function endImport(
   end: Pick<ImportRow, "counts" | "errors" | "preview" | "version"> & { readonly status: "completed" | "failed" },
 ): Promise<boolean> {
   const rows = await db.query(
-    {
-      name: "end_eval_import",
-      text: `update eval_imports set status = $2::text, counts = $3::jsonb, errors = $4::jsonb, preview = $5::jsonb, version = $6::int,
-          finished_at = now()
-        where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running') returning import_id`,
-    },
+    `update eval_imports set status = $2::text, counts = $3::jsonb, errors = $4::jsonb, preview = $5::jsonb, version = $6::int,
+        finished_at = now()
+      where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running') returning import_id`,
     [importId, end.status, jsonb(end.counts), jsonb(end.errors), jsonb(end.preview), end.version],
   );
   await forgetStaged(db, importId);
@@ -163,9 +142,9 @@ export async function applyImport(
   // A statement's own inserted rows are in the indexes but invisible: looking up each new row would take quadratic
   // time.
   await db.query("set local enable_nestloop = off");
-  const counted = async (name: string, change: string, before = ""): Promise<number> => {
+  const counted = async (change: string, before = ""): Promise<number> => {
     const text = `with ${before} changed as (${change} returning 1) select count(*) as n from changed`;
-    const statement = { name, text, query_timeout: APPLY_TIMEOUT_MS };
+    const statement = { text, query_timeout: APPLY_TIMEOUT_MS };
     const [row] = await db.query<{ n: number }>(statement, [import_id, dataset_id, version]);
     return row?.n ?? 0;
   };
@@ -185,7 +164,6 @@ export async function applyImport(
     const status = whole ? "'active'" : "r.status";
     const named = ROW_PARTS.map((part, i) => `${parts[i]} as next_${part}`).join(", ");
     updated = await counted(
-      `${mode}${mapping === null ? "_whole" : ""}_eval_import`,
       `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, external_id,
           status, ${ROW_PARTS.join(", ")})
         select c.org_id, $2::uuid, $3::int, c.row_id, c.source_type, c.source_run_id, c.created_at, c.external_id,
@@ -199,7 +177,6 @@ export async function applyImport(
     );
   }
   const created = await counted(
-    "create_by_eval_import",
     `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, ${content})
       select s.org_id, $2::uuid, $3::int, s.row_id, case when s.source_run_id is null then 'import' else 'run' end, s.source_run_id, ${staged}
       from eval_import_rows s where s.import_id = $1::uuid and not exists (
@@ -207,7 +184,6 @@ export async function applyImport(
   );
   if (mode !== "replace") return { created, updated, removed: 0 };
   const removed = await counted(
-    "replace_by_eval_import",
     `update eval_dataset_rows r set to_version = $3::int
       where r.dataset_id = $2::uuid and r.to_version is null and r.from_version < $3::int and not exists (
         select from eval_import_rows s where s.import_id = $1::uuid and s.external_id = r.external_id)`,
@@ -224,5 +200,5 @@ const TAKE_OPEN = takeStale({
 
 /** Imports that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenImports(db: Db, olderThanMs: number, limit: number): Promise<ImportInput[]> {
-  return db.query<ImportInput>({ name: "take_open_eval_imports", text: TAKE_OPEN }, [olderThanMs, limit]);
+  return db.query<ImportInput>(TAKE_OPEN, [olderThanMs, limit]);
 }

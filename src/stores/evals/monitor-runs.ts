@@ -11,11 +11,8 @@ export type SamplingMonitor = RunSelection & {
 /** The enabled monitors of some organisations. System only. */
 export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promise<SamplingMonitor[]> {
   return db.query<SamplingMonitor>(
-    {
-      name: "enabled_monitors",
-      text: `select monitor_id, org_id, project_id, flow_versions, filter, sampling_rate, created_at from eval_monitors
-        where org_id = any ($1::uuid[]) and enabled and deleted_at is null`,
-    },
+    `select monitor_id, org_id, project_id, flow_versions, filter, sampling_rate, created_at from eval_monitors
+      where org_id = any ($1::uuid[]) and enabled and deleted_at is null`,
     [orgIds],
   );
 }
@@ -23,10 +20,7 @@ export async function enabledMonitors(db: Db, orgIds: readonly string[]): Promis
 /** The labels of runs. System only. */
 export async function labelsOf(db: Db, runIds: readonly string[]): Promise<Array<RunLabels & { run_id: string }>> {
   return db.query<RunLabels & { run_id: string }>(
-    {
-      name: "labels_of_runs",
-      text: "select run_id, user_id, tags, metadata from runs where run_id = any ($1::uuid[])",
-    },
+    "select run_id, user_id, tags, metadata from runs where run_id = any ($1::uuid[])",
     [runIds],
   );
 }
@@ -51,21 +45,18 @@ export async function countHours(
   counts: readonly HourCount[],
 ): Promise<Array<Pick<HourCount, "monitor_id" | "hour"> & { granted: number }>> {
   return db.query<Pick<HourCount, "monitor_id" | "hour"> & { granted: number }>(
-    {
-      name: "count_monitor_hours",
-      // The row's lock serialises the relays of several processes, so the cap holds for all together.
-      text: `insert into eval_monitor_hours as h (monitor_id, hour, org_id, eligible, sampled, granted)
-        select c.monitor_id, c.hour, c.org_id, c.eligible, least(c.wanted, m.max_per_hour), least(c.wanted, m.max_per_hour)
-        from jsonb_to_recordset($1::jsonb) c(monitor_id uuid, hour timestamptz, org_id uuid, eligible int, wanted int)
-        join eval_monitors m using (monitor_id)
-        order by c.monitor_id, c.hour
-        on conflict (monitor_id, hour) do update set eligible = h.eligible + excluded.eligible,
-          sampled = h.sampled + greatest(0, least(excluded.granted,
-            (select max_per_hour from eval_monitors where monitor_id = h.monitor_id) - h.sampled)),
-          granted = greatest(0, least(excluded.granted,
-            (select max_per_hour from eval_monitors where monitor_id = h.monitor_id) - h.sampled))
-        returning monitor_id, hour, granted`,
-    },
+    // The row's lock serialises the relays of several processes, so the cap holds for all together.
+    `insert into eval_monitor_hours as h (monitor_id, hour, org_id, eligible, sampled, granted)
+      select c.monitor_id, c.hour, c.org_id, c.eligible, least(c.wanted, m.max_per_hour), least(c.wanted, m.max_per_hour)
+      from jsonb_to_recordset($1::jsonb) c(monitor_id uuid, hour timestamptz, org_id uuid, eligible int, wanted int)
+      join eval_monitors m using (monitor_id)
+      order by c.monitor_id, c.hour
+      on conflict (monitor_id, hour) do update set eligible = h.eligible + excluded.eligible,
+        sampled = h.sampled + greatest(0, least(excluded.granted,
+          (select max_per_hour from eval_monitors where monitor_id = h.monitor_id) - h.sampled)),
+        granted = greatest(0, least(excluded.granted,
+          (select max_per_hour from eval_monitors where monitor_id = h.monitor_id) - h.sampled))
+      returning monitor_id, hour, granted`,
     [jsonb(counts)],
   );
 }
@@ -82,14 +73,11 @@ export interface TakenRun {
 /** Queues runs for scoring by monitors, except runs that were removed meanwhile. System only. */
 export async function takeRuns(db: Db, runs: readonly TakenRun[]): Promise<void> {
   await db.query(
-    {
-      name: "take_monitor_runs",
-      text: `insert into eval_monitor_runs (monitor_id, run_id, org_id, flow_version, ended_at)
-        select t.monitor_id, t.run_id, t.org_id, t.flow_version, t.ended_at
-        from jsonb_to_recordset($1::jsonb) t(monitor_id uuid, run_id uuid, org_id uuid, flow_version int, ended_at timestamptz)
-        join runs r using (run_id)
-        on conflict do nothing`,
-    },
+    `insert into eval_monitor_runs (monitor_id, run_id, org_id, flow_version, ended_at)
+      select t.monitor_id, t.run_id, t.org_id, t.flow_version, t.ended_at
+      from jsonb_to_recordset($1::jsonb) t(monitor_id uuid, run_id uuid, org_id uuid, flow_version int, ended_at timestamptz)
+      join runs r using (run_id)
+      on conflict do nothing`,
     [jsonb(runs)],
   );
 }
@@ -108,16 +96,13 @@ export async function beginScoring(
   suspicious: number,
 ): Promise<WaitingRun[]> {
   return db.query<WaitingRun>(
-    {
-      name: "begin_monitor_scoring",
-      text: `with waiting as (
-          select run_id, attempts, row_number() over (order by run_id) as place from eval_monitor_runs
-          where org_id = current_org() and monitor_id = $1::uuid and scored_at is null order by run_id limit $2::int)
-        update eval_monitor_runs r set attempts = r.attempts + 1 from waiting w
-        where r.monitor_id = $1::uuid and r.run_id = w.run_id
-          and (w.place = 1 or not exists (select from waiting where attempts >= $3::int))
-        returning r.run_id, r.attempts`,
-    },
+    `with waiting as (
+        select run_id, attempts, row_number() over (order by run_id) as place from eval_monitor_runs
+        where org_id = current_org() and monitor_id = $1::uuid and scored_at is null order by run_id limit $2::int)
+      update eval_monitor_runs r set attempts = r.attempts + 1 from waiting w
+      where r.monitor_id = $1::uuid and r.run_id = w.run_id
+        and (w.place = 1 or not exists (select from waiting where attempts >= $3::int))
+      returning r.run_id, r.attempts`,
     [monitorId, limit, suspicious],
   );
 }
@@ -130,28 +115,25 @@ export async function endScoring(
   runIds: readonly string[],
 ): Promise<void> {
   await db.query(
-    {
-      name: "end_monitor_scoring",
-      text: `with done as (
-          update eval_monitor_runs set scored_at = now() where org_id = current_org() and monitor_id = $1::uuid
-            and run_id = any ($2::uuid[]) and scored_at is null
-          returning org_id, run_id, flow_version, ended_at),
-        said as (
-          select d.*, p.evaluator_id, p.version, s.number, s.passed, s.score_id is null or s.error is not null as failed
-          from done d cross join jsonb_to_recordset($3::jsonb) p(evaluator_id uuid, version int)
-          left join scores s on s.run_id = d.run_id and s.source = 'evaluator' and s.evaluator_id = p.evaluator_id
-            and s.evaluator_version = p.version),
-        put as (
-          insert into eval_monitor_scores (monitor_id, run_id, evaluator_id, evaluator_version, org_id, flow_version, ended_at, number,
-            passed, failed)
-          select $1::uuid, run_id, evaluator_id, version, org_id, flow_version, ended_at, number, passed, failed from said
-          on conflict do nothing)
-        insert into eval_monitor_hours as h (monitor_id, hour, org_id, scored, errored)
-        select $1::uuid, date_trunc('hour', ended_at, 'UTC'), org_id, count(*), count(*) filter (where failed)
-        from (select run_id, ended_at, org_id, bool_or(failed) as failed from said group by 1, 2, 3) r
-        group by 2, 3 order by 2
-        on conflict (monitor_id, hour) do update set scored = h.scored + excluded.scored, errored = h.errored + excluded.errored`,
-    },
+    `with done as (
+        update eval_monitor_runs set scored_at = now() where org_id = current_org() and monitor_id = $1::uuid
+          and run_id = any ($2::uuid[]) and scored_at is null
+        returning org_id, run_id, flow_version, ended_at),
+      said as (
+        select d.*, p.evaluator_id, p.version, s.number, s.passed, s.score_id is null or s.error is not null as failed
+        from done d cross join jsonb_to_recordset($3::jsonb) p(evaluator_id uuid, version int)
+        left join scores s on s.run_id = d.run_id and s.source = 'evaluator' and s.evaluator_id = p.evaluator_id
+          and s.evaluator_version = p.version),
+      put as (
+        insert into eval_monitor_scores (monitor_id, run_id, evaluator_id, evaluator_version, org_id, flow_version, ended_at, number,
+          passed, failed)
+        select $1::uuid, run_id, evaluator_id, version, org_id, flow_version, ended_at, number, passed, failed from said
+        on conflict do nothing)
+      insert into eval_monitor_hours as h (monitor_id, hour, org_id, scored, errored)
+      select $1::uuid, date_trunc('hour', ended_at, 'UTC'), org_id, count(*), count(*) filter (where failed)
+      from (select run_id, ended_at, org_id, bool_or(failed) as failed from said group by 1, 2, 3) r
+      group by 2, 3 order by 2
+      on conflict (monitor_id, hour) do update set scored = h.scored + excluded.scored, errored = h.errored + excluded.errored`,
     [monitorId, runIds, jsonb(pins)],
   );
 }

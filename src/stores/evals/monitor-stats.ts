@@ -61,18 +61,15 @@ export async function summariseScores(
   const group = groupBy === null ? "null::text" : GROUP_COLUMNS[groupBy];
   const grouped = groupBy === null ? "(period, start), (period)" : "(period, start, grp), (period, grp), (period)";
   const rows = await db.query<SummaryRow & { percentiles: Array<number | null> | null }>(
-    {
-      name: `summarise_monitor_${groupBy ?? "all"}`,
-      // The time before is one bucket, because only its totals are wanted.
-      text: `select period, start, ${groupBy === null ? "null::text" : "grp"} as "group", ${SUMMARY} from (
-          select number, passed, failed, ${group} as grp, case when ended_at >= $3::timestamptz then 'current' else 'previous' end as period,
-            case when ended_at >= $3::timestamptz
-              then date_bin(make_interval(secs => $6::float8), ended_at, '1970-01-05T00:00:00Z') end as start
-          from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = any ($2::uuid[])
-            and ended_at >= $5::timestamptz and ended_at < $4::timestamptz) s
-        group by grouping sets (${grouped})
-        having not (grouping(start) = 0 and period = 'previous')`,
-    },
+    // The time before is one bucket, because only its totals are wanted.
+    `select period, start, ${groupBy === null ? "null::text" : "grp"} as "group", ${SUMMARY} from (
+        select number, passed, failed, ${group} as grp, case when ended_at >= $3::timestamptz then 'current' else 'previous' end as period,
+          case when ended_at >= $3::timestamptz
+            then date_bin(make_interval(secs => $6::float8), ended_at, '1970-01-05T00:00:00Z') end as start
+        from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = any ($2::uuid[])
+          and ended_at >= $5::timestamptz and ended_at < $4::timestamptz) s
+      group by grouping sets (${grouped})
+      having not (grouping(start) = 0 and period = 'previous')`,
     [monitorId, evaluatorIds, from, to, previous_from, bucket_seconds],
   );
   return rows.map(({ percentiles, ...row }) => {
@@ -98,15 +95,12 @@ export async function countSeen(
   { from, to, previous_from, bucket_seconds }: StatsRange,
 ): Promise<SeenRuns[]> {
   return db.query<SeenRuns>(
-    {
-      name: "count_monitor_seen",
-      text: `select case when hour >= $2::timestamptz then 'current' else 'previous' end as period,
-          case when hour >= $2::timestamptz then date_bin(make_interval(secs => $5::float8), hour, '1970-01-05T00:00:00Z') end as start,
-          sum(eligible) as eligible, sum(sampled) as sampled, sum(scored) as scored, sum(errored) as errored
-        from eval_monitor_hours where org_id = current_org() and monitor_id = $1::uuid and hour >= $4::timestamptz
-          and hour < $3::timestamptz
-        group by 1, 2`,
-    },
+    `select case when hour >= $2::timestamptz then 'current' else 'previous' end as period,
+        case when hour >= $2::timestamptz then date_bin(make_interval(secs => $5::float8), hour, '1970-01-05T00:00:00Z') end as start,
+        sum(eligible) as eligible, sum(sampled) as sampled, sum(scored) as scored, sum(errored) as errored
+      from eval_monitor_hours where org_id = current_org() and monitor_id = $1::uuid and hour >= $4::timestamptz
+        and hour < $3::timestamptz
+      group by 1, 2`,
     [monitorId, from, to, previous_from, bucket_seconds],
   );
 }
@@ -129,18 +123,15 @@ export async function summariseWindows(
   conditions: readonly AlertCondition[],
 ): Promise<WindowSummary[]> {
   return db.query<WindowSummary>(
-    {
-      name: "summarise_monitor_windows",
-      text: `select now() as now, o.*
-        from rows from (jsonb_to_recordset($2::jsonb) as (evaluator_id uuid, window_seconds int))
-          with ordinality as c(evaluator_id, window_seconds, place)
-        cross join lateral (
-          select count(number) as n, avg(number) as mean, percentile_cont(0.1) within group (order by number) as p10,
-            count(*) filter (where passed) as passes, count(passed) as judged, count(*) filter (where failed) as errors
-          from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = c.evaluator_id
-            and ended_at > now() - make_interval(secs => c.window_seconds)) o
-        order by c.place`,
-    },
+    `select now() as now, o.*
+      from rows from (jsonb_to_recordset($2::jsonb) as (evaluator_id uuid, window_seconds int))
+        with ordinality as c(evaluator_id, window_seconds, place)
+      cross join lateral (
+        select count(number) as n, avg(number) as mean, percentile_cont(0.1) within group (order by number) as p10,
+          count(*) filter (where passed) as passes, count(passed) as judged, count(*) filter (where failed) as errors
+        from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = c.evaluator_id
+          and ended_at > now() - make_interval(secs => c.window_seconds)) o
+      order by c.place`,
     [monitorId, jsonb(conditions.map(({ evaluator_id, window_seconds }) => ({ evaluator_id, window_seconds })))],
   );
 }
@@ -159,20 +150,17 @@ export async function blamedRuns(
   blame: Blame,
   limit: number,
 ): Promise<string[]> {
-  const [name, where, order, value] =
+  const [where, order, value] =
     blame.kind === "errors"
-      ? ["errors", "failed and $5::float8 is null", "ended_at desc", null]
+      ? ["failed and $5::float8 is null", "ended_at desc", null]
       : blame.kind === "judged"
-        ? ["judged", "passed = ($5::float8 = 1)", "ended_at desc", blame.passed ? 1 : 0]
+        ? ["passed = ($5::float8 = 1)", "ended_at desc", blame.passed ? 1 : 0]
         : blame.below
-          ? ["below", "number <= $5::float8", "number asc, ended_at desc", blame.threshold]
-          : ["above", "number >= $5::float8", "number desc, ended_at desc", blame.threshold];
+          ? ["number <= $5::float8", "number asc, ended_at desc", blame.threshold]
+          : ["number >= $5::float8", "number desc, ended_at desc", blame.threshold];
   const rows = await db.query<{ run_id: string }>(
-    {
-      name: `blamed_runs_${name}`,
-      text: `select run_id from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = $2::uuid
-        and ended_at > now() - make_interval(secs => $3::int) and ${where} order by ${order} limit $4::int`,
-    },
+    `select run_id from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = $2::uuid
+      and ended_at > now() - make_interval(secs => $3::int) and ${where} order by ${order} limit $4::int`,
     [monitorId, evaluator_id, window_seconds, limit, value],
   );
   return rows.map(({ run_id }) => run_id);
@@ -216,7 +204,7 @@ export async function listSampledRuns(
   search: SampleSearch,
   page: Keyset,
 ): Promise<SampledRun[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   const filtered = Object.values(search).some((value) => value !== null);
   const said = (
     condition: string,
@@ -224,24 +212,21 @@ export async function listSampledRuns(
     and s.run_id = t.run_id and ($4::uuid is null or s.evaluator_id = $4) and ${condition})`;
   // If one of several scores failed, the run counts as failed; likewise with errors.
   const matching = `and ${said(`($5::text is null or case $5 when 'passed' then s.passed when 'failed' then not s.passed else s.failed end)
-      and ($6::float8 is null or s.number >= $6) and ($7::float8 is null or s.number <= $7)`)}
+    and ($6::float8 is null or s.number >= $6) and ($7::float8 is null or s.number <= $7)`)}
     and ($5::text is distinct from 'passed' or not ${said("s.passed is false")})`;
   return db.query<SampledRun>(
-    {
-      name: `list_sampled_runs_${filtered ? "matching_" : ""}${suffix}`,
-      text: `select t.run_id, t.ended_at, t.flow_version, t.scored_at, r.state, r.inputs, r.outputs,
-          coalesce((select jsonb_agg(jsonb_build_object('evaluator_id', m.evaluator_id, 'evaluator_version', m.evaluator_version,
-            'value', s.value, 'passed', s.passed, 'label', s.label, 'reasoning', s.comment, 'error', case when m.failed then
-              coalesce(s.error, jsonb_build_object('code', 'not_scored', 'message', 'The run could not be scored.')) end)
-            order by m.evaluator_id)
-            from eval_monitor_scores m left join scores s on s.run_id = m.run_id and s.source = 'evaluator'
-              and s.evaluator_id = m.evaluator_id and s.evaluator_version = m.evaluator_version
-            where m.monitor_id = t.monitor_id and m.run_id = t.run_id), '[]') as scores
-        from (select * from eval_monitor_runs t where t.org_id = current_org() and t.monitor_id = $1::uuid and t.run_id ${compare} $2::uuid
-            ${filtered ? matching : ""} order by t.run_id ${order} limit $3::int) t
-        join runs r on r.run_id = t.run_id
-        order by t.run_id ${order}`,
-    },
+    `select t.run_id, t.ended_at, t.flow_version, t.scored_at, r.state, r.inputs, r.outputs,
+        coalesce((select jsonb_agg(jsonb_build_object('evaluator_id', m.evaluator_id, 'evaluator_version', m.evaluator_version,
+          'value', s.value, 'passed', s.passed, 'label', s.label, 'reasoning', s.comment, 'error', case when m.failed then
+            coalesce(s.error, jsonb_build_object('code', 'not_scored', 'message', 'The run could not be scored.')) end)
+          order by m.evaluator_id)
+          from eval_monitor_scores m left join scores s on s.run_id = m.run_id and s.source = 'evaluator'
+            and s.evaluator_id = m.evaluator_id and s.evaluator_version = m.evaluator_version
+          where m.monitor_id = t.monitor_id and m.run_id = t.run_id), '[]') as scores
+      from (select * from eval_monitor_runs t where t.org_id = current_org() and t.monitor_id = $1::uuid and t.run_id ${compare} $2::uuid
+          ${filtered ? matching : ""} order by t.run_id ${order} limit $3::int) t
+      join runs r on r.run_id = t.run_id
+      order by t.run_id ${order}`,
     filtered
       ? [monitorId, bound, page.limit, search.evaluator_id, search.verdict, search.min_score, search.max_score]
       : [monitorId, bound, page.limit],

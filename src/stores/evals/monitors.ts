@@ -70,13 +70,10 @@ export async function insertMonitor(
   }: Pick<MonitorRow, "monitor_id" | "org_id" | "alert" | "alert_state"> & MonitorPlan,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_monitor",
-      text: `insert into eval_monitors (monitor_id, org_id, name, description, project_id, flow_versions, evaluators, sampling_rate, filter,
-          max_per_hour, enabled, alert, alert_state)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int[], $7::jsonb, $8::float8, $9::jsonb, $10::int, $11::boolean,
-          $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing`,
-    },
+    `insert into eval_monitors (monitor_id, org_id, name, description, project_id, flow_versions, evaluators, sampling_rate, filter,
+        max_per_hour, enabled, alert, alert_state)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::int[], $7::jsonb, $8::float8, $9::jsonb, $10::int, $11::boolean,
+        $12::jsonb, $13::jsonb) on conflict (monitor_id) do nothing`,
     [monitor_id, org_id, ...values(plan), jsonb(alert), jsonb(alert_state)],
   );
 }
@@ -84,20 +81,14 @@ export async function insertMonitor(
 /** One monitor, or null. */
 export async function findMonitor(db: Db, monitorId: string): Promise<MonitorDetail | null> {
   return db.first<MonitorDetail>(
-    {
-      name: "find_monitor",
-      text: `select ${SHOWN} from eval_monitors m ${WITH_STATS} where ${ONE} and m.deleted_at is null`,
-    },
+    `select ${SHOWN} from eval_monitors m ${WITH_STATS} where ${ONE} and m.deleted_at is null`,
     [monitorId],
   );
 }
 
 /** Locks a monitor, deleted or not, until the transaction ends; null if there is none. */
 export async function lockMonitor(db: Db, monitorId: string): Promise<MonitorRow | null> {
-  return db.first<MonitorRow>(
-    { name: "lock_monitor", text: `select ${COLUMNS} from eval_monitors m where ${ONE} for update` },
-    [monitorId],
-  );
+  return db.first<MonitorRow>(`select ${COLUMNS} from eval_monitors m where ${ONE} for update`, [monitorId]);
 }
 
 export interface MonitorSearch {
@@ -107,14 +98,11 @@ export interface MonitorSearch {
 
 /** A page of the organisation's monitors. */
 export async function listMonitors(db: Db, search: MonitorSearch, page: Keyset): Promise<MonitorDetail[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<MonitorDetail>(
-    {
-      name: `list_monitors_${suffix}`,
-      text: `select ${SHOWN} from (select * from eval_monitors where org_id = current_org() and deleted_at is null
-          and ($1::uuid is null or project_id = $1) and ($2::boolean is null or enabled = $2) and monitor_id ${compare} $3::uuid
-          order by monitor_id ${order} limit $4::int) m ${WITH_STATS} order by m.monitor_id ${order}`,
-    },
+    `select ${SHOWN} from (select * from eval_monitors where org_id = current_org() and deleted_at is null
+      and ($1::uuid is null or project_id = $1) and ($2::boolean is null or enabled = $2) and monitor_id ${compare} $3::uuid
+      order by monitor_id ${order} limit $4::int) m ${WITH_STATS} order by m.monitor_id ${order}`,
     [search.project_id, search.enabled, bound, page.limit],
   );
 }
@@ -126,11 +114,8 @@ export async function monitorsUsing(
   limit: number,
 ): Promise<Array<{ monitor_id: string; name: string }>> {
   return db.query<{ monitor_id: string; name: string }>(
-    {
-      name: "monitors_using_evaluator",
-      text: `select monitor_id, name from eval_monitors where org_id = current_org() and deleted_at is null
-        and evaluators @> jsonb_build_array(jsonb_build_object('evaluator_id', $1::uuid)) order by monitor_id limit $2::int`,
-    },
+    `select monitor_id, name from eval_monitors where org_id = current_org() and deleted_at is null
+      and evaluators @> jsonb_build_array(jsonb_build_object('evaluator_id', $1::uuid)) order by monitor_id limit $2::int`,
     [evaluatorId, limit],
   );
 }
@@ -138,15 +123,9 @@ export async function monitorsUsing(
 /** How many other monitors the organisation has. Until the transaction ends nobody else adds one. */
 export async function countMonitors(db: Db, except: string): Promise<number> {
   // A separate statement: the count must begin after the lock, or it does not see what others added.
-  await db.query({
-    name: "lock_monitor_count",
-    text: "select pg_advisory_xact_lock(hashtextextended('eval_monitors ' || current_org(), 0))",
-  });
+  await db.query("select pg_advisory_xact_lock(hashtextextended('eval_monitors ' || current_org(), 0))");
   const rows = await db.query<{ n: number }>(
-    {
-      name: "count_monitors",
-      text: `select count(*) as n from eval_monitors where org_id = current_org() and deleted_at is null and monitor_id <> $1::uuid`,
-    },
+    `select count(*) as n from eval_monitors where org_id = current_org() and deleted_at is null and monitor_id <> $1::uuid`,
     [except],
   );
   return rows[0]?.n ?? 0;
@@ -155,12 +134,9 @@ export async function countMonitors(db: Db, except: string): Promise<number> {
 /** Writes the definition of a monitor that the caller has locked. */
 export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan): Promise<void> {
   await db.query(
-    {
-      name: "update_monitor",
-      text: `update eval_monitors m set name = $2::text, description = $3::text, project_id = $4::uuid, flow_versions = $5::int[],
-          evaluators = $6::jsonb, sampling_rate = $7::float8, filter = $8::jsonb, max_per_hour = $9::int, enabled = $10::boolean,
-          last_error = null, last_error_at = null, revision = revision + 1, updated_at = now() where ${ONE}`,
-    },
+    `update eval_monitors m set name = $2::text, description = $3::text, project_id = $4::uuid, flow_versions = $5::int[],
+      evaluators = $6::jsonb, sampling_rate = $7::float8, filter = $8::jsonb, max_per_hour = $9::int, enabled = $10::boolean,
+      last_error = null, last_error_at = null, revision = revision + 1, updated_at = now() where ${ONE}`,
     [monitorId, ...values(plan)],
   );
 }
@@ -168,30 +144,21 @@ export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan
 /** Sets the alert of a monitor that the caller has locked. */
 export async function updateAlert(db: Db, monitorId: string, alert: AlertSettings, state: AlertState): Promise<void> {
   await db.query(
-    {
-      name: "update_monitor_alert",
-      text: `update eval_monitors m set alert = $2::jsonb, alert_state = $3::jsonb, revision = revision + 1, updated_at = now()
-        where ${ONE}`,
-    },
+    `update eval_monitors m set alert = $2::jsonb, alert_state = $3::jsonb, revision = revision + 1, updated_at = now()
+      where ${ONE}`,
     [monitorId, jsonb(alert), jsonb(state)],
   );
 }
 
 /** Writes the alert's state of a monitor that the caller has locked. */
 export async function noteAlert(db: Db, monitorId: string, state: AlertState): Promise<void> {
-  await db.query(
-    { name: "note_monitor_alert", text: `update eval_monitors m set alert_state = $2::jsonb where ${ONE}` },
-    [monitorId, jsonb(state)],
-  );
+  await db.query(`update eval_monitors m set alert_state = $2::jsonb where ${ONE}`, [monitorId, jsonb(state)]);
 }
 
 /** Records why a monitor does not work; null: it works. */
 export async function noteMonitorError(db: Db, monitorId: string, message: string | null): Promise<void> {
   await db.query(
-    {
-      name: "note_monitor_error",
-      text: `update eval_monitors m set last_error = $2::text, last_error_at = case when $2::text is not null then now() end where ${ONE}`,
-    },
+    `update eval_monitors m set last_error = $2::text, last_error_at = case when $2::text is not null then now() end where ${ONE}`,
     [monitorId, message?.slice(0, 1000) ?? null],
   );
 }
@@ -199,10 +166,7 @@ export async function noteMonitorError(db: Db, monitorId: string, message: strin
 /** Deletes a monitor for everything that follows; housekeeping removes its samples. */
 export async function markMonitorDeleted(db: Db, monitorId: string): Promise<void> {
   await db.query(
-    {
-      name: "mark_monitor_deleted",
-      text: `update eval_monitors m set deleted_at = now(), enabled = false, revision = revision + 1 where ${ONE}`,
-    },
+    `update eval_monitors m set deleted_at = now(), enabled = false, revision = revision + 1 where ${ONE}`,
     [monitorId],
   );
 }
@@ -210,11 +174,8 @@ export async function markMonitorDeleted(db: Db, monitorId: string): Promise<voi
 /** Deletes the monitors of a project that the transaction has locked. */
 export async function markMonitorsOfProjectDeleted(db: Db, projectId: string): Promise<void> {
   await db.query(
-    {
-      name: "mark_monitors_of_project_deleted",
-      text: `update eval_monitors set deleted_at = now(), enabled = false, revision = revision + 1
-        where org_id = current_org() and project_id = $1::uuid and deleted_at is null`,
-    },
+    `update eval_monitors set deleted_at = now(), enabled = false, revision = revision + 1
+      where org_id = current_org() and project_id = $1::uuid and deleted_at is null`,
     [projectId],
   );
 }
@@ -226,21 +187,15 @@ const SCHEDULED = "m.org_id, m.monitor_id, m.enabled, m.revision, m.deleted_at";
 
 /** The same of one monitor, deleted or not. */
 export async function findMonitorSchedule(db: Db, monitorId: string): Promise<MonitorSchedule | null> {
-  return db.first<MonitorSchedule>(
-    { name: "find_monitor_schedule", text: `select ${SCHEDULED} from eval_monitors m where ${ONE}` },
-    [monitorId],
-  );
+  return db.first<MonitorSchedule>(`select ${SCHEDULED} from eval_monitors m where ${ONE}`, [monitorId]);
 }
 
 /** The same of existing monitors behind `after`, by id, except refused schedules. System only. */
 export async function monitorSchedules(db: Db, after: string, limit: number): Promise<MonitorSchedule[]> {
   return db.query<MonitorSchedule>(
-    {
-      name: "monitor_schedules",
-      text: `select ${SCHEDULED} from eval_monitors m where m.deleted_at is null and m.refused_revision is distinct from m.revision
-        and m.monitor_id > $1::uuid
-        order by m.monitor_id limit $2::int`,
-    },
+    `select ${SCHEDULED} from eval_monitors m where m.deleted_at is null and m.refused_revision is distinct from m.revision
+      and m.monitor_id > $1::uuid
+      order by m.monitor_id limit $2::int`,
     [after, limit],
   );
 }
@@ -251,11 +206,8 @@ export async function monitorSchedules(db: Db, after: string, limit: number): Pr
  */
 export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ org_id: string; id: string }>> {
   return db.query<{ org_id: string; id: string }>(
-    {
-      name: "unapplied_monitors",
-      text: `select org_id, monitor_id as id from eval_monitors where applied_revision < revision
-        order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
-    },
+    `select org_id, monitor_id as id from eval_monitors where applied_revision < revision
+      order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     [limit],
   );
 }
@@ -263,10 +215,7 @@ export async function unappliedMonitors(db: Db, limit: number): Promise<Array<{ 
 /** Records that Temporal has the schedule of a revision; false if the monitor has another one by now. */
 export async function markMonitorApplied(db: Db, monitorId: string, revision: number): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_monitor_applied",
-      text: `update eval_monitors m set applied_revision = revision where ${ONE} and m.revision = $2::int returning m.monitor_id`,
-    },
+    `update eval_monitors m set applied_revision = revision where ${ONE} and m.revision = $2::int returning m.monitor_id`,
     [monitorId, revision],
   );
 }
@@ -274,11 +223,8 @@ export async function markMonitorApplied(db: Db, monitorId: string, revision: nu
 /** Records why Temporal refuses the schedule of a revision, which is not tried again. */
 export async function markMonitorRefused(db: Db, monitorId: string, revision: number, message: string): Promise<void> {
   await db.query(
-    {
-      name: "mark_monitor_refused",
-      text: `update eval_monitors m set applied_revision = revision, refused_revision = revision, last_error = $3::text,
-          last_error_at = now() where ${ONE} and m.revision = $2::int`,
-    },
+    `update eval_monitors m set applied_revision = revision, refused_revision = revision, last_error = $3::text,
+      last_error_at = now() where ${ONE} and m.revision = $2::int`,
     [monitorId, revision, message.slice(0, 1000)],
   );
 }
@@ -296,26 +242,20 @@ export async function purgeMonitors(db: Db, days: number, limit: number): Promis
   ] as const) {
     const names = key.slice(1, -1);
     const removed = await db.query(
-      {
-        name: `purge_${table}`,
-        text: `delete from ${table} where ${key} in (
-            (select ${names} from ${table} where ${time} < now() - make_interval(days => $1::int) order by ${time} limit $2::int)
-            union all
-            (select ${names} from ${table} join eval_monitors m using (monitor_id) where m.deleted_at is not null limit $2::int)
-          ) returning 1`,
-      },
+      `delete from ${table} where ${key} in (
+          (select ${names} from ${table} where ${time} < now() - make_interval(days => $1::int) order by ${time} limit $2::int)
+          union all
+          (select ${names} from ${table} join eval_monitors m using (monitor_id) where m.deleted_at is not null limit $2::int)
+        ) returning 1`,
       [days, limit],
     );
     most = Math.max(most, removed.length);
   }
   if (most === 0) {
-    await db.query({
-      name: "purge_monitors",
-      text: `delete from eval_monitors m where m.deleted_at is not null and m.applied_revision = m.revision
-        and not exists (select from eval_monitor_scores where monitor_id = m.monitor_id)
-        and not exists (select from eval_monitor_runs where monitor_id = m.monitor_id)
-        and not exists (select from eval_monitor_hours where monitor_id = m.monitor_id)`,
-    });
+    await db.query(`delete from eval_monitors m where m.deleted_at is not null and m.applied_revision = m.revision
+      and not exists (select from eval_monitor_scores where monitor_id = m.monitor_id)
+      and not exists (select from eval_monitor_runs where monitor_id = m.monitor_id)
+      and not exists (select from eval_monitor_hours where monitor_id = m.monitor_id)`);
   }
   return Math.min(limit, most);
 }

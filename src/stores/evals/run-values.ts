@@ -19,19 +19,16 @@ export async function listRunsToImport(
   limit: number,
 ): Promise<RunValues[]> {
   return db.query<RunValues>(
-    {
-      name: "list_runs_to_import",
-      text: `select run_id, inputs, outputs, metadata from runs
-        where org_id = current_org() and project_id = $1::uuid and state = $2::text and run_type not in ('batch', 'sub_workflow')
-          and ($3::timestamptz is null or created_at > $3) and run_id < $4::uuid
-          and ($6::jsonb is null or exists (select from scores s where s.run_id = runs.run_id
-            and (not $6 ? 'name' or s.name = $6->>'name')
-            and (not $6 ? 'evaluator_id' or s.evaluator_id = ($6->>'evaluator_id')::uuid)
-            and (not $6 ? 'min' or s.number >= ($6->>'min')::float8)
-            and (not $6 ? 'max' or s.number <= ($6->>'max')::float8)
-            and (not $6 ? 'passed' or s.passed = ($6->>'passed')::boolean)))
-        order by run_id desc limit $5::int`,
-    },
+    `select run_id, inputs, outputs, metadata from runs
+      where org_id = current_org() and project_id = $1::uuid and state = $2::text and run_type not in ('batch', 'sub_workflow')
+        and ($3::timestamptz is null or created_at > $3) and run_id < $4::uuid
+        and ($6::jsonb is null or exists (select from scores s where s.run_id = runs.run_id
+          and (not $6 ? 'name' or s.name = $6->>'name')
+          and (not $6 ? 'evaluator_id' or s.evaluator_id = ($6->>'evaluator_id')::uuid)
+          and (not $6 ? 'min' or s.number >= ($6->>'min')::float8)
+          and (not $6 ? 'max' or s.number <= ($6->>'max')::float8)
+          and (not $6 ? 'passed' or s.passed = ($6->>'passed')::boolean)))
+      order by run_id desc limit $5::int`,
     [
       filter.project_id,
       filter.state,
@@ -46,10 +43,7 @@ export async function listRunsToImport(
 /** The metadata of an experiment's run; null for any other run. */
 export async function findRunMetadata(db: Db, runId: string): Promise<JsonObject | null> {
   const [row] = await db.query<{ metadata: JsonObject }>(
-    {
-      name: "find_batch_run_metadata",
-      text: "select metadata from runs where org_id = current_org() and run_id = $1::uuid and run_type = 'batch'",
-    },
+    "select metadata from runs where org_id = current_org() and run_id = $1::uuid and run_type = 'batch'",
     [runId],
   );
   return row?.metadata ?? null;

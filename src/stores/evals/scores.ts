@@ -51,22 +51,19 @@ export type NewScore = Omit<ScoreRow, "org_id" | "created_at" | "corrected" | "r
 export async function insertScores(db: Db, orgId: string, scores: readonly NewScore[], replace = false): Promise<void> {
   if (scores.length === 0) return;
   await db.query(
-    {
-      name: "insert_scores",
-      text: `insert into scores (org_id, score_id, run_id, node_id, name, data_type, value, number, passed, label, comment, error, source,
-          evaluator_id, evaluator_version, experiment_id, monitor_id, author, metadata, usage)
-        select $1::uuid, s.score_id, s.run_id, s.node_id, s.name, s.data_type, nullif(s.value, 'null'::jsonb), s.number, s.passed,
-          s.label, s.comment, nullif(s.error, 'null'::jsonb), s.source, s.evaluator_id, s.evaluator_version, s.experiment_id,
-          s.monitor_id, s.author, s.metadata, nullif(s.usage, 'null'::jsonb)
-        from jsonb_to_recordset($2::jsonb) s(score_id uuid, run_id uuid, node_id text, name text, data_type text, value jsonb,
-          number float8, passed boolean, label text, comment text, error jsonb, source text, evaluator_id uuid, evaluator_version int,
-          experiment_id uuid, monitor_id uuid, author text, metadata jsonb, usage jsonb)
-        order by s.run_id, s.evaluator_id
-        on conflict (run_id, evaluator_id, evaluator_version) where source = 'evaluator' do update
-          set value = excluded.value, number = excluded.number, passed = excluded.passed, label = excluded.label,
-            comment = excluded.comment, error = excluded.error, usage = excluded.usage, created_at = now()
-          where ($3::boolean or scores.error is not null) and scores.corrected is null`,
-    },
+    `insert into scores (org_id, score_id, run_id, node_id, name, data_type, value, number, passed, label, comment, error, source,
+        evaluator_id, evaluator_version, experiment_id, monitor_id, author, metadata, usage)
+      select $1::uuid, s.score_id, s.run_id, s.node_id, s.name, s.data_type, nullif(s.value, 'null'::jsonb), s.number, s.passed,
+        s.label, s.comment, nullif(s.error, 'null'::jsonb), s.source, s.evaluator_id, s.evaluator_version, s.experiment_id,
+        s.monitor_id, s.author, s.metadata, nullif(s.usage, 'null'::jsonb)
+      from jsonb_to_recordset($2::jsonb) s(score_id uuid, run_id uuid, node_id text, name text, data_type text, value jsonb,
+        number float8, passed boolean, label text, comment text, error jsonb, source text, evaluator_id uuid, evaluator_version int,
+        experiment_id uuid, monitor_id uuid, author text, metadata jsonb, usage jsonb)
+      order by s.run_id, s.evaluator_id
+      on conflict (run_id, evaluator_id, evaluator_version) where source = 'evaluator' do update
+        set value = excluded.value, number = excluded.number, passed = excluded.passed, label = excluded.label,
+          comment = excluded.comment, error = excluded.error, usage = excluded.usage, created_at = now()
+        where ($3::boolean or scores.error is not null) and scores.corrected is null`,
     [orgId, jsonb(scores), replace],
   );
 }
@@ -77,10 +74,7 @@ const COLUMNS = `score_id, org_id, run_id, node_id, name, data_type, value, numb
 /** One score, or null; `lock` locks it until the transaction ends. */
 export async function findScore(db: Db, scoreId: string, lock = false): Promise<ScoreRow | null> {
   return db.first<ScoreRow>(
-    {
-      name: lock ? "lock_score" : "find_score",
-      text: `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid ${lock ? "for update" : ""}`,
-    },
+    `select ${COLUMNS} from scores where org_id = current_org() and score_id = $1::uuid ${lock ? "for update" : ""}`,
     [scoreId],
   );
 }
@@ -94,16 +88,13 @@ export async function correctScore(
   >,
 ): Promise<void> {
   await db.query(
-    {
-      name: "correct_score",
-      text: `with changed as (
-          update scores set value = $2::jsonb, number = $3::float8, passed = $4::boolean, label = $5::text, comment = $6::text,
-            error = $7::jsonb, metadata = $8::jsonb, corrected = $9::jsonb, revision = revision + 1
-          where org_id = current_org() and score_id = $1::uuid
-          returning run_id, evaluator_id, evaluator_version, number, passed, error)
-        update eval_monitor_scores m set number = c.number, passed = c.passed, failed = c.error is not null from changed c
-        where m.run_id = c.run_id and m.evaluator_id = c.evaluator_id and m.evaluator_version = c.evaluator_version`,
-    },
+    `with changed as (
+        update scores set value = $2::jsonb, number = $3::float8, passed = $4::boolean, label = $5::text, comment = $6::text,
+          error = $7::jsonb, metadata = $8::jsonb, corrected = $9::jsonb, revision = revision + 1
+        where org_id = current_org() and score_id = $1::uuid
+        returning run_id, evaluator_id, evaluator_version, number, passed, error)
+      update eval_monitor_scores m set number = c.number, passed = c.passed, failed = c.error is not null from changed c
+      where m.run_id = c.run_id and m.evaluator_id = c.evaluator_id and m.evaluator_version = c.evaluator_version`,
     [
       score.score_id,
       score.value === null ? null : jsonb(score.value),
@@ -120,10 +111,7 @@ export async function correctScore(
 
 /** Deletes a score. */
 export async function deleteScore(db: Db, scoreId: string): Promise<void> {
-  await db.query(
-    { name: "delete_score", text: "delete from scores where org_id = current_org() and score_id = $1::uuid" },
-    [scoreId],
-  );
+  await db.query("delete from scores where org_id = current_org() and score_id = $1::uuid", [scoreId]);
 }
 
 /** Which scores to list; null members restrict nothing. */
@@ -163,10 +151,13 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
   const { bound, compare, order } = keysetSql(page);
   const asked = (Object.keys(CONDITIONS) as Array<keyof ScoreSearch>).filter((name) => (search[name] ?? null) !== null);
   const conditions = asked.map((name, i) => ` and ${CONDITIONS[name](`$${i + 3}`)}`).join("");
-  // Unnamed, so that it is planned for these conditions, which decide the index.
+  // Planned each time for these conditions, which decide the index.
   return db.query<ScoreRow>(
-    `select ${COLUMNS} from scores where org_id = current_org()${conditions}
+    {
+      text: `select ${COLUMNS} from scores where org_id = current_org()${conditions}
         and score_id ${compare} $1::uuid order by score_id ${order} limit $2::int`,
+      prepared: false,
+    },
     [bound, page.limit, ...asked.map((name) => search[name])],
   );
 }
@@ -174,11 +165,8 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
 /** The versions of evaluators that have scored these runs without an error, as `run evaluator version`. */
 export async function scoredBefore(db: Db, runIds: readonly string[]): Promise<Set<string>> {
   const rows = await db.query<{ key: string }>(
-    {
-      name: "scored_before",
-      text: `select run_id || ' ' || evaluator_id || ' ' || evaluator_version as key from scores
-        where org_id = current_org() and run_id = any ($1::uuid[]) and source = 'evaluator' and error is null`,
-    },
+    `select run_id || ' ' || evaluator_id || ' ' || evaluator_version as key from scores
+      where org_id = current_org() and run_id = any ($1::uuid[]) and source = 'evaluator' and error is null`,
     [runIds],
   );
   return new Set(rows.map(({ key }) => key));

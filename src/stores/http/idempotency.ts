@@ -66,12 +66,9 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
       completed: boolean;
       response: StoredAnswer | null;
     }>(
-      {
-        name: "find_idempotency_key",
-        text: `select resource_id, response, request_hash = $2::bytea as same, coalesce(locked_until > now(), false) as locked,
-            exists (select from runs where run_id = resource_id and state = 'COMPLETED') as completed
-          from idempotency_keys where org_id = current_org() and key = $1::text`,
-      },
+      `select resource_id, response, request_hash = $2::bytea as same, coalesce(locked_until > now(), false) as locked,
+          exists (select from runs where run_id = resource_id and state = 'COMPLETED') as completed
+        from idempotency_keys where org_id = current_org() and key = $1::text`,
       [claim.key, claim.request_hash],
     );
     const row = rows[0];
@@ -85,19 +82,16 @@ export async function claimKey(db: Db, claim: Claim): Promise<ClaimResult> {
 
 async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string; lease_id: string } | undefined> {
   const rows = await db.query<{ resource_id: string; lease_id: string }>(
-    {
-      name: "take_idempotency_key",
-      text: `insert into idempotency_keys as k (org_id, key, operation, request_hash, resource_id, locked_until, lease_id)
-        values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => nullif($6::int, 0)), $7::uuid)
-        on conflict (org_id, key) do update set
-          operation = excluded.operation, request_hash = excluded.request_hash, locked_until = excluded.locked_until, response = null,
-          lease_id = case when $6::int = 0 and k.created_at >= now() - interval '24 hours' then k.lease_id else excluded.lease_id end,
-          resource_id = case when k.created_at < now() - interval '24 hours' then excluded.resource_id else k.resource_id end,
-          created_at = case when k.created_at < now() - interval '24 hours' then now() else k.created_at end
-        where k.created_at < now() - interval '24 hours' and coalesce(k.locked_until <= now(), true)
-          or k.response is null and coalesce(k.locked_until <= now(), true) and k.request_hash = excluded.request_hash
-        returning resource_id, lease_id`,
-    },
+    `insert into idempotency_keys as k (org_id, key, operation, request_hash, resource_id, locked_until, lease_id)
+      values ($1::uuid, $2::text, $3::text, $4::bytea, $5::uuid, now() + make_interval(secs => nullif($6::int, 0)), $7::uuid)
+      on conflict (org_id, key) do update set
+        operation = excluded.operation, request_hash = excluded.request_hash, locked_until = excluded.locked_until, response = null,
+        lease_id = case when $6::int = 0 and k.created_at >= now() - interval '24 hours' then k.lease_id else excluded.lease_id end,
+        resource_id = case when k.created_at < now() - interval '24 hours' then excluded.resource_id else k.resource_id end,
+        created_at = case when k.created_at < now() - interval '24 hours' then now() else k.created_at end
+      where k.created_at < now() - interval '24 hours' and coalesce(k.locked_until <= now(), true)
+        or k.response is null and coalesce(k.locked_until <= now(), true) and k.request_hash = excluded.request_hash
+      returning resource_id, lease_id`,
     [
       claim.org_id,
       claim.key,
@@ -114,11 +108,8 @@ async function takeKey(db: Db, claim: Claim): Promise<{ resource_id: string; lea
 /** Renews the lease of a request in progress. */
 export async function renewClaim(db: Db, { key, lease_id }: Lease): Promise<void> {
   await db.query(
-    {
-      name: "renew_idempotency_key",
-      text: `update idempotency_keys set locked_until = now() + make_interval(secs => $3::int)
-        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null and locked_until is not null`,
-    },
+    `update idempotency_keys set locked_until = now() + make_interval(secs => $3::int)
+      where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null and locked_until is not null`,
     [key, lease_id, LEASE_SECONDS],
   );
 }
@@ -126,11 +117,8 @@ export async function renewClaim(db: Db, { key, lease_id }: Lease): Promise<void
 /** Releases a claim, so that the same request may be retried at once. */
 export async function releaseClaim(db: Db, { key, lease_id }: Lease): Promise<void> {
   await db.query(
-    {
-      name: "release_idempotency_key",
-      text: `update idempotency_keys set locked_until = null
-        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null`,
-    },
+    `update idempotency_keys set locked_until = null
+      where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null`,
     [key, lease_id],
   );
 }
@@ -138,11 +126,8 @@ export async function releaseClaim(db: Db, { key, lease_id }: Lease): Promise<vo
 /** Whether a lease is still valid. Until the transaction ends nobody takes the key over. */
 export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boolean> {
   return db.any(
-    {
-      name: "lock_idempotency_key",
-      text: `select from idempotency_keys
-        where org_id = current_org() and key = $1::text and lease_id = $2::uuid for no key update`,
-    },
+    `select from idempotency_keys
+      where org_id = current_org() and key = $1::text and lease_id = $2::uuid for no key update`,
     [key, lease_id],
   );
 }
@@ -150,11 +135,8 @@ export async function lockClaim(db: Db, { key, lease_id }: Lease): Promise<boole
 /** Stores the answer of a claimed key; the first one stays. False if the lease is lost. */
 export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: StoredAnswer): Promise<boolean> {
   return db.any(
-    {
-      name: "store_idempotency_answer",
-      text: `update idempotency_keys set response = $3::jsonb, locked_until = null
-        where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null`,
-    },
+    `update idempotency_keys set response = $3::jsonb, locked_until = null
+      where org_id = current_org() and key = $1::text and lease_id = $2::uuid and response is null`,
     [key, lease_id, JSON.stringify(response)],
   );
 }
@@ -165,11 +147,8 @@ export async function storeAnswer(db: Db, { key, lease_id }: Lease, response: St
  */
 export async function findAnswer(db: Db, key: string, requestHash: Buffer): Promise<StoredAnswer | null | undefined> {
   const rows = await db.query<{ response: StoredAnswer | null }>(
-    {
-      name: "find_idempotency_answer",
-      text: `select response from idempotency_keys
-        where org_id = current_org() and key = $1::text and request_hash = $2::bytea`,
-    },
+    `select response from idempotency_keys
+      where org_id = current_org() and key = $1::text and request_hash = $2::bytea`,
     [key, requestHash],
   );
   return rows[0]?.response;
@@ -178,13 +157,10 @@ export async function findAnswer(db: Db, key: string, requestHash: Buffer): Prom
 /** Removes up to `limit` keys older than a day, of all organisations; returns their blobs. For the sweeper. */
 export async function purgeIdempotencyKeys(db: Db, limit: number): Promise<{ removed: number; blobs: string[] }> {
   const rows = await db.query<{ blob: string | null }>(
-    {
-      name: "purge_idempotency_keys",
-      text: `delete from idempotency_keys where (org_id, key) in (
-          select org_id, key from idempotency_keys
-          where created_at < now() - interval '24 hours' and coalesce(locked_until < now(), true) limit $1::int)
-        returning response ->> 'blob' as blob`,
-    },
+    `delete from idempotency_keys where (org_id, key) in (
+        select org_id, key from idempotency_keys
+        where created_at < now() - interval '24 hours' and coalesce(locked_until < now(), true) limit $1::int)
+      returning response ->> 'blob' as blob`,
     [limit],
   );
   return { removed: rows.length, blobs: rows.flatMap((row) => (row.blob === null ? [] : [row.blob])) };

@@ -31,11 +31,8 @@ export interface StoredEmbedding {
 /** Positions of the written chunks. A repeated batch skips them. */
 export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<number>> {
   const rows = await db.query<{ chunk_index: number }>(
-    {
-      name: "list_positions",
-      text: `select chunk_index from knowledge_chunks
-        where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid and revision = $3::int`,
-    },
+    `select chunk_index from knowledge_chunks
+      where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid and revision = $3::int`,
     [owner.index_no, owner.resource_id, owner.revision],
   );
   return new Set(rows.map((row) => row.chunk_index));
@@ -44,11 +41,8 @@ export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<numb
 /** Reserves this many chunk numbers and returns the first. Commit it alone: it locks the index's row. */
 export async function reserveChunkNumbers(db: Db, indexNo: number, count: number): Promise<number | null> {
   const rows = await db.query<{ first: number }>(
-    {
-      name: "reserve_chunk_numbers",
-      text: `update knowledge_indexes set next_chunk_no = next_chunk_no + $2::int
-        where org_id = current_org() and index_no = $1::int and state <> 'retired' returning next_chunk_no - $2::int as first`,
-    },
+    `update knowledge_indexes set next_chunk_no = next_chunk_no + $2::int
+      where org_id = current_org() and index_no = $1::int and state <> 'retired' returning next_chunk_no - $2::int as first`,
     [indexNo, count],
   );
   return rows[0]?.first ?? null;
@@ -61,32 +55,29 @@ export async function reserveChunkNumbers(db: Db, indexNo: number, count: number
 export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly ChunkRow[]): Promise<Set<number>> {
   const column = <Value>(of: (chunk: ChunkRow) => Value): Value[] => chunks.map(of);
   const rows = await db.query<{ chunk_no: number }>(
-    {
-      name: "insert_chunks",
-      text: `with resource as (
-          select resource_id from knowledge_resources
-          where org_id = current_org() and resource_id = $3::uuid and revision = $4::int and status <> 'pending_delete' for key share),
-        lexed as (
-          select n.*, fold_accents(to_tsvector(n.language::regconfig,
-              case when n.language = any('{${ACCENTLESS.join(",")}}') then fold_accents(n.words) else n.words end)) as lexemes
-          from unnest($5::uuid[], $6::int[], $7::int[], $8::text[], $9::text[], $10::int[], $11::int[], $12::int[], $13::int[],
-              $14::jsonb[], $15::text[], $16::text[])
-            n (chunk_id, chunk_no, chunk_index, text, context, char_start, char_end, page_start, page_end, metadata, language, words)),
-        written as (
-          insert into knowledge_chunks (chunk_id, org_id, index_no, chunk_no, resource_id, revision, chunk_index, text, context, char_start,
-            char_end, page_start, page_end, metadata, language, lexemes, term_count)
-          select l.chunk_id, $1::uuid, $2::int, l.chunk_no, resource.resource_id, $4::int, l.chunk_index, l.text, l.context, l.char_start,
-            l.char_end, l.page_start, l.page_end, l.metadata, l.language, l.lexemes,
-            (select coalesce(sum(cardinality(u.positions)), 0) from unnest(l.lexemes) u)
-          from lexed l cross join resource
-          on conflict (index_no, resource_id, revision, chunk_index) do nothing
-          returning index_no, chunk_no, lexemes, term_count),
-        posted as (
-          insert into knowledge_postings (index_no, term, chunk_no, tf, length)
-          select w.index_no, u.lexeme, w.chunk_no, cardinality(u.positions), least(w.term_count, 32767)
-          from written w cross join lateral unnest(w.lexemes) u)
-        select chunk_no from written`,
-    },
+    `with resource as (
+        select resource_id from knowledge_resources
+        where org_id = current_org() and resource_id = $3::uuid and revision = $4::int and status <> 'pending_delete' for key share),
+      lexed as (
+        select n.*, fold_accents(to_tsvector(n.language::regconfig,
+            case when n.language = any('{${ACCENTLESS.join(",")}}') then fold_accents(n.words) else n.words end)) as lexemes
+        from unnest($5::uuid[], $6::int[], $7::int[], $8::text[], $9::text[], $10::int[], $11::int[], $12::int[], $13::int[],
+            $14::jsonb[], $15::text[], $16::text[])
+          n (chunk_id, chunk_no, chunk_index, text, context, char_start, char_end, page_start, page_end, metadata, language, words)),
+      written as (
+        insert into knowledge_chunks (chunk_id, org_id, index_no, chunk_no, resource_id, revision, chunk_index, text, context, char_start,
+          char_end, page_start, page_end, metadata, language, lexemes, term_count)
+        select l.chunk_id, $1::uuid, $2::int, l.chunk_no, resource.resource_id, $4::int, l.chunk_index, l.text, l.context, l.char_start,
+          l.char_end, l.page_start, l.page_end, l.metadata, l.language, l.lexemes,
+          (select coalesce(sum(cardinality(u.positions)), 0) from unnest(l.lexemes) u)
+        from lexed l cross join resource
+        on conflict (index_no, resource_id, revision, chunk_index) do nothing
+        returning index_no, chunk_no, lexemes, term_count),
+      posted as (
+        insert into knowledge_postings (index_no, term, chunk_no, tf, length)
+        select w.index_no, u.lexeme, w.chunk_no, cardinality(u.positions), least(w.term_count, 32767)
+        from written w cross join lateral unnest(w.lexemes) u)
+      select chunk_no from written`,
     [
       owner.org_id,
       owner.index_no,
@@ -120,12 +111,9 @@ export async function findEmbeddings(
   hashes: readonly Buffer[],
 ): Promise<Map<string, Buffer>> {
   const rows = await db.query<{ hash: string; vector: Buffer }>(
-    {
-      name: "find_embeddings",
-      text: `select distinct on (e.text_hash) encode(e.text_hash, 'hex') as hash, e.vector
-        from knowledge_indexes i join knowledge_embeddings e on e.index_no = i.index_no and e.text_hash = any($3::bytea[])
-        where i.org_id = current_org() and e.org_id = current_org() and i.knowledge_base_id = $1::uuid and i.embedding_model = $2::text`,
-    },
+    `select distinct on (e.text_hash) encode(e.text_hash, 'hex') as hash, e.vector
+      from knowledge_indexes i join knowledge_embeddings e on e.index_no = i.index_no and e.text_hash = any($3::bytea[])
+      where i.org_id = current_org() and e.org_id = current_org() and i.knowledge_base_id = $1::uuid and i.embedding_model = $2::text`,
     [knowledgeBaseId, model, hashes],
   );
   return new Map(rows.map((row) => [row.hash, row.vector]));
@@ -137,10 +125,7 @@ export async function findEmbeddings(
  */
 export async function lockHnsw(db: Db, indexNo: number): Promise<boolean> {
   const rows = await db.query<{ has_hnsw: boolean }>(
-    {
-      name: "lock_hnsw",
-      text: "select has_hnsw from knowledge_indexes where org_id = current_org() and index_no = $1::int for share",
-    },
+    "select has_hnsw from knowledge_indexes where org_id = current_org() and index_no = $1::int for share",
     [indexNo],
   );
   return rows[0]?.has_hnsw === true;
@@ -153,12 +138,9 @@ export async function insertEmbeddings(
   embeddings: readonly StoredEmbedding[],
 ): Promise<void> {
   await db.query(
-    {
-      name: "insert_embeddings",
-      text: `insert into knowledge_embeddings (index_no, chunk_no, org_id, text_hash, vector)
-        select $1::int, n.chunk_no, $2::uuid, n.text_hash, n.vector from unnest($3::int[], $4::bytea[], $5::bytea[]) n (chunk_no, text_hash, vector)
-        on conflict (index_no, chunk_no) do nothing`,
-    },
+    `insert into knowledge_embeddings (index_no, chunk_no, org_id, text_hash, vector)
+      select $1::int, n.chunk_no, $2::uuid, n.text_hash, n.vector from unnest($3::int[], $4::bytea[], $5::bytea[]) n (chunk_no, text_hash, vector)
+      on conflict (index_no, chunk_no) do nothing`,
     [
       owner.index_no,
       owner.org_id,
@@ -179,34 +161,28 @@ export async function publishRevision(
   languages: readonly TextConfiguration[],
 ): Promise<boolean> {
   const rows = await db.query(
-    {
-      name: "lock_revision",
-      text: `select resource_id from knowledge_resources
-        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' for no key update`,
-    },
+    `select resource_id from knowledge_resources
+      where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete' for no key update`,
     [owner.resource_id, owner.revision],
   );
   if (rows.length === 0) return false;
   const published = await db.query(
-    {
-      name: "publish_revision",
-      text: `with before as (
-          select chunk_count, term_count from knowledge_index_resources where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid),
-        counted as (
-          select count(*)::int as chunk_count, coalesce(sum(term_count), 0)::bigint as term_count from knowledge_chunks
-          where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid and revision = $3::int),
-        written as (
-          insert into knowledge_index_resources (index_no, resource_id, org_id, revision, chunk_count, term_count)
-          select $1::int, $2::uuid, current_org(), $3::int, chunk_count, term_count from counted
-          on conflict (index_no, resource_id) do update
-          set revision = excluded.revision, chunk_count = excluded.chunk_count, term_count = excluded.term_count)
-        update knowledge_indexes i set version = i.version + 1,
-          chunk_count = i.chunk_count + c.chunk_count - coalesce((select chunk_count from before), 0),
-          term_count = i.term_count + c.term_count - coalesce((select term_count from before), 0),
-          resource_count = i.resource_count + case when exists (select from before) then 0 else 1 end,
-          languages = (select array_agg(distinct l) from unnest(i.languages || $4::text[]) l)
-        from counted c where i.org_id = current_org() and i.index_no = $1::int and i.state <> 'retired' returning i.index_no`,
-    },
+    `with before as (
+        select chunk_count, term_count from knowledge_index_resources where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid),
+      counted as (
+        select count(*)::int as chunk_count, coalesce(sum(term_count), 0)::bigint as term_count from knowledge_chunks
+        where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid and revision = $3::int),
+      written as (
+        insert into knowledge_index_resources (index_no, resource_id, org_id, revision, chunk_count, term_count)
+        select $1::int, $2::uuid, current_org(), $3::int, chunk_count, term_count from counted
+        on conflict (index_no, resource_id) do update
+        set revision = excluded.revision, chunk_count = excluded.chunk_count, term_count = excluded.term_count)
+      update knowledge_indexes i set version = i.version + 1,
+        chunk_count = i.chunk_count + c.chunk_count - coalesce((select chunk_count from before), 0),
+        term_count = i.term_count + c.term_count - coalesce((select term_count from before), 0),
+        resource_count = i.resource_count + case when exists (select from before) then 0 else 1 end,
+        languages = (select array_agg(distinct l) from unnest(i.languages || $4::text[]) l)
+      from counted c where i.org_id = current_org() and i.index_no = $1::int and i.state <> 'retired' returning i.index_no`,
     [owner.index_no, owner.resource_id, owner.revision, languages],
   );
   if (published.length === 0) throw new Error("The index has been retired.");
@@ -219,12 +195,9 @@ export async function markResourceIndexed(
   { index_no, resource_id }: Pick<ChunkOwner, "index_no" | "resource_id">,
 ): Promise<void> {
   await db.query(
-    {
-      name: "mark_resource_indexed",
-      text: `update knowledge_resources set status = 'indexed', error = null, indexed_at = now(),
-          chunk_count = (select chunk_count from knowledge_index_resources where index_no = $1::int and resource_id = $2::uuid)
-        where org_id = current_org() and resource_id = $2::uuid`,
-    },
+    `update knowledge_resources set status = 'indexed', error = null, indexed_at = now(),
+        chunk_count = (select chunk_count from knowledge_index_resources where index_no = $1::int and resource_id = $2::uuid)
+      where org_id = current_org() and resource_id = $2::uuid`,
     [index_no, resource_id],
   );
 }

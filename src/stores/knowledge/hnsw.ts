@@ -21,10 +21,7 @@ export async function withBuildLock(db: Db, build: () => Promise<void>): Promise
 
 /** Whether this database has pgvector and the table that migrations make for it. */
 export async function hasPgvector(db: Db): Promise<boolean> {
-  const rows = await db.query<{ there: boolean }>({
-    name: "has_pgvector",
-    text: "select to_regclass('knowledge_vectors') is not null as there",
-  });
+  const rows = await db.query<{ there: boolean }>("select to_regclass('knowledge_vectors') is not null as there");
   return rows[0]?.there === true;
 }
 
@@ -38,11 +35,8 @@ export interface HnswCandidate {
 /** Indexes with at least this many chunks and without an HNSW. */
 export async function listLargeIndexes(db: Db, minChunks: number, limit: number): Promise<HnswCandidate[]> {
   return db.query<HnswCandidate>(
-    {
-      name: "list_large_indexes",
-      text: `select org_id, index_no, dimensions from knowledge_indexes
-        where state <> 'retired' and not has_hnsw and chunk_count >= $1::int and dimensions between 1 and 4000 order by index_no limit $2::int`,
-    },
+    `select org_id, index_no, dimensions from knowledge_indexes
+      where state <> 'retired' and not has_hnsw and chunk_count >= $1::int and dimensions between 1 and 4000 order by index_no limit $2::int`,
     [minChunks, limit],
   );
 }
@@ -55,12 +49,9 @@ export async function listMissingVectors(
   limit: number,
 ): Promise<{ chunk_no: number; vector: Buffer }[]> {
   return db.query<{ chunk_no: number; vector: Buffer }>(
-    {
-      name: "list_missing_vectors",
-      text: `select e.chunk_no, e.vector from knowledge_embeddings e where e.index_no = $1::int and e.chunk_no > $2::int
-          and not exists (select from knowledge_vectors v where v.index_no = e.index_no and v.chunk_no = e.chunk_no)
-        order by e.chunk_no limit $3::int`,
-    },
+    `select e.chunk_no, e.vector from knowledge_embeddings e where e.index_no = $1::int and e.chunk_no > $2::int
+        and not exists (select from knowledge_vectors v where v.index_no = e.index_no and v.chunk_no = e.chunk_no)
+      order by e.chunk_no limit $3::int`,
     [indexNo, after, limit],
   );
 }
@@ -72,12 +63,9 @@ export async function insertVectors(
   vectors: ReadonlyArray<{ readonly chunk_no: number; readonly vector: readonly number[] }>,
 ): Promise<void> {
   await db.query(
-    {
-      name: "insert_vectors",
-      text: `insert into knowledge_vectors (index_no, chunk_no, org_id, embedding)
-        select $1::int, n.chunk_no, $2::uuid, n.embedding::halfvec from unnest($3::int[], $4::text[]) n (chunk_no, embedding)
-        on conflict (index_no, chunk_no) do nothing`,
-    },
+    `insert into knowledge_vectors (index_no, chunk_no, org_id, embedding)
+      select $1::int, n.chunk_no, $2::uuid, n.embedding::halfvec from unnest($3::int[], $4::text[]) n (chunk_no, embedding)
+      on conflict (index_no, chunk_no) do nothing`,
     [
       owner.index_no,
       owner.org_id,
@@ -96,7 +84,6 @@ export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate
   try {
     await db.query("set maintenance_work_mem = '512MB'");
     await db.query({
-      name: `create_${name}`,
       text: `create index concurrently ${name} on knowledge_vectors using hnsw ((embedding::halfvec(${Number(dimensions)})) halfvec_cosine_ops)
         where index_no = ${Number(index_no)}`,
       query_timeout: MAX_BUILD_MS,
@@ -112,10 +99,7 @@ export async function createHnsw(db: Db, { index_no, dimensions }: HnswCandidate
 /** Records whether searches of an index use its HNSW. */
 export async function markHnsw(db: Db, indexNo: number, hasHnsw: boolean): Promise<void> {
   await db.query(
-    {
-      name: "mark_hnsw",
-      text: "update knowledge_indexes set has_hnsw = $2::boolean, version = version + 1 where index_no = $1::int",
-    },
+    "update knowledge_indexes set has_hnsw = $2::boolean, version = version + 1 where index_no = $1::int",
     [indexNo, hasHnsw],
   );
 }
@@ -123,7 +107,7 @@ export async function markHnsw(db: Db, indexNo: number, hasHnsw: boolean): Promi
 /** Drops the HNSW of an index and its copy of the vectors. */
 export async function dropHnsw(db: Db, indexNo: number): Promise<void> {
   await db.query(`drop index if exists ${hnswName(indexNo)}`);
-  await db.query({ name: "delete_vectors", text: "delete from knowledge_vectors where index_no = $1::int" }, [indexNo]);
+  await db.query("delete from knowledge_vectors where index_no = $1::int", [indexNo]);
 }
 
 const hnswName = (indexNo: number): string => `knowledge_vectors_hnsw_${Number(indexNo)}`;

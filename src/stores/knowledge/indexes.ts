@@ -33,11 +33,8 @@ export async function insertIndex(
   },
 ): Promise<IndexRow> {
   const rows = await db.query<IndexRow>(
-    {
-      name: "insert_index",
-      text: `insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions)
-        values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::text, $6::int) returning ${COLUMNS}`,
-    },
+    `insert into knowledge_indexes (org_id, knowledge_base_id, state, params, embedding_model, dimensions)
+      values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::text, $6::int) returning ${COLUMNS}`,
     [index.org_id, index.knowledge_base_id, index.state, jsonb(index.params), index.embedding_model, index.dimensions],
   );
   return rows[0] as IndexRow;
@@ -46,11 +43,8 @@ export async function insertIndex(
 /** The active index of a knowledge base and the one being built, if there are any. */
 export async function listIndexes(db: Db, knowledgeBaseId: string): Promise<IndexRow[]> {
   return db.query<IndexRow>(
-    {
-      name: "list_indexes",
-      text: `select ${COLUMNS} from knowledge_indexes
-        where org_id = current_org() and knowledge_base_id = $1::uuid and state <> 'retired' order by index_no`,
-    },
+    `select ${COLUMNS} from knowledge_indexes
+      where org_id = current_org() and knowledge_base_id = $1::uuid and state <> 'retired' order by index_no`,
     [knowledgeBaseId],
   );
 }
@@ -58,11 +52,8 @@ export async function listIndexes(db: Db, knowledgeBaseId: string): Promise<Inde
 /** Records the dimensions of an index's first embedding; false if it has others already. */
 export async function settleDimensions(db: Db, indexNo: number, dimensions: number): Promise<boolean> {
   return db.any(
-    {
-      name: "settle_dimensions",
-      text: `update knowledge_indexes set dimensions = $2::int
-        where org_id = current_org() and index_no = $1::int and (dimensions is null or dimensions = $2::int)`,
-    },
+    `update knowledge_indexes set dimensions = $2::int
+      where org_id = current_org() and index_no = $1::int and (dimensions is null or dimensions = $2::int)`,
     [indexNo, dimensions],
   );
 }
@@ -73,30 +64,21 @@ export async function settleDimensions(db: Db, indexNo: number, dimensions: numb
  */
 export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: number): Promise<boolean> {
   await db.query(
-    {
-      name: "retire_active_index",
-      text: `update knowledge_indexes set state = 'retired', version = version + 1
-        where org_id = current_org() and knowledge_base_id = $1::uuid and state = 'active'
-          and exists (select from knowledge_indexes b where b.index_no = $2::int and b.knowledge_base_id = $1::uuid and b.state = 'building')`,
-    },
+    `update knowledge_indexes set state = 'retired', version = version + 1
+      where org_id = current_org() and knowledge_base_id = $1::uuid and state = 'active'
+        and exists (select from knowledge_indexes b where b.index_no = $2::int and b.knowledge_base_id = $1::uuid and b.state = 'building')`,
     [knowledgeBaseId, indexNo],
   );
   const rows = await db.query(
-    {
-      name: "activate_index",
-      text: `update knowledge_indexes set state = 'active', version = version + 1
-        where org_id = current_org() and knowledge_base_id = $1::uuid and index_no = $2::int and state = 'building' returning index_no`,
-    },
+    `update knowledge_indexes set state = 'active', version = version + 1
+      where org_id = current_org() and knowledge_base_id = $1::uuid and index_no = $2::int and state = 'building' returning index_no`,
     [knowledgeBaseId, indexNo],
   );
   if (rows.length === 0) return false;
   await db.query(
-    {
-      name: "recount_chunks",
-      text: `update knowledge_resources r set chunk_count = x.chunk_count from knowledge_index_resources x
-        where r.org_id = current_org() and x.org_id = current_org() and x.index_no = $1::int and r.resource_id = x.resource_id
-          and r.chunk_count <> x.chunk_count`,
-    },
+    `update knowledge_resources r set chunk_count = x.chunk_count from knowledge_index_resources x
+      where r.org_id = current_org() and x.org_id = current_org() and x.index_no = $1::int and r.resource_id = x.resource_id
+        and r.chunk_count <> x.chunk_count`,
     [indexNo],
   );
   return true;
@@ -105,10 +87,7 @@ export async function activateIndex(db: Db, knowledgeBaseId: string, indexNo: nu
 /** Drops an index that is being built. purgeKnowledge removes its rows. */
 export async function retireIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
-    {
-      name: "retire_index",
-      text: "update knowledge_indexes set state = 'retired' where org_id = current_org() and index_no = $1::int and state = 'building'",
-    },
+    "update knowledge_indexes set state = 'retired' where org_id = current_org() and index_no = $1::int and state = 'building'",
     [indexNo],
   );
 }
@@ -116,11 +95,8 @@ export async function retireIndex(db: Db, indexNo: number): Promise<void> {
 /** Retires the active index. Call it in the transaction that starts another one. */
 export async function retireActiveIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
-    {
-      name: "retire_the_active_index",
-      text: `update knowledge_indexes set state = 'retired', version = version + 1
-        where org_id = current_org() and index_no = $1::int and state = 'active'`,
-    },
+    `update knowledge_indexes set state = 'retired', version = version + 1
+      where org_id = current_org() and index_no = $1::int and state = 'active'`,
     [indexNo],
   );
 }
@@ -128,10 +104,7 @@ export async function retireActiveIndex(db: Db, indexNo: number): Promise<void> 
 /** Retires every index of a knowledge base that has been deleted. */
 export async function retireIndexes(db: Db, knowledgeBaseId: string): Promise<void> {
   await db.query(
-    {
-      name: "retire_indexes",
-      text: "update knowledge_indexes set state = 'retired', version = version + 1 where org_id = current_org() and knowledge_base_id = $1::uuid",
-    },
+    "update knowledge_indexes set state = 'retired', version = version + 1 where org_id = current_org() and knowledge_base_id = $1::uuid",
     [knowledgeBaseId],
   );
 }

@@ -83,13 +83,10 @@ const WITH_TOTALS = `cross join lateral (
 /** Inserts a knowledge base; false if the id exists (the same request, retried). */
 export async function insertKnowledgeBase(db: Db, base: NewKnowledgeBase): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_knowledge_base",
-      text: `insert into knowledge_bases (knowledge_base_id, org_id, name, description, connection_id, connection_source_ids,
-          website_sources, indexing_params, user_metadata_schema, dataloader_metadata_schema, schedule_cron)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::text[], $7::jsonb, $8::jsonb, $9::jsonb, $10::jsonb, $11::text)
-        on conflict (knowledge_base_id) do nothing`,
-    },
+    `insert into knowledge_bases (knowledge_base_id, org_id, name, description, connection_id, connection_source_ids,
+        website_sources, indexing_params, user_metadata_schema, dataloader_metadata_schema, schedule_cron)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::text[], $7::jsonb, $8::jsonb, $9::jsonb, $10::jsonb, $11::text)
+      on conflict (knowledge_base_id) do nothing`,
     [
       base.knowledge_base_id,
       base.org_id,
@@ -109,11 +106,8 @@ export async function insertKnowledgeBase(db: Db, base: NewKnowledgeBase): Promi
 /** One knowledge base, or null. */
 export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<KnowledgeBaseRow | null> {
   return db.first<KnowledgeBaseRow>(
-    {
-      name: "find_knowledge_base",
-      text: `select ${COLUMNS}, ${TOTALS} from knowledge_bases k ${WITH_TOTALS}
-        where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is null`,
-    },
+    `select ${COLUMNS}, ${TOTALS} from knowledge_bases k ${WITH_TOTALS}
+      where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is null`,
     [knowledgeBaseId],
   );
 }
@@ -121,11 +115,8 @@ export async function findKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
 /** Locks a knowledge base until the transaction ends; false if there is none. */
 export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "lock_knowledge_base",
-      text: `select knowledge_base_id from knowledge_bases
-        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for update`,
-    },
+    `select knowledge_base_id from knowledge_bases
+      where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for update`,
     [knowledgeBaseId],
   );
 }
@@ -133,12 +124,9 @@ export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
 /** The existing ones of these knowledge bases, locked against deletion until the transaction ends. */
 export async function holdKnowledgeBases(db: Db, knowledgeBaseIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ knowledge_base_id: string }>(
-    {
-      name: "hold_knowledge_bases",
-      text: `select knowledge_base_id from knowledge_bases
-        where org_id = current_org() and knowledge_base_id = any ($1::uuid[]) and deleted_at is null
-        order by knowledge_base_id for share`,
-    },
+    `select knowledge_base_id from knowledge_bases
+      where org_id = current_org() and knowledge_base_id = any ($1::uuid[]) and deleted_at is null
+      order by knowledge_base_id for share`,
     [knowledgeBaseIds],
   );
   return rows.map((row) => row.knowledge_base_id);
@@ -151,25 +139,19 @@ export async function basesOfConnection(
   limit: number,
 ): Promise<{ readonly knowledge_base_id: string; readonly name: string }[]> {
   return db.query<{ knowledge_base_id: string; name: string }>(
-    {
-      name: "knowledge_bases_of_connection",
-      text: `select knowledge_base_id, name from knowledge_bases
-        where org_id = current_org() and connection_id = $1::uuid and deleted_at is null order by knowledge_base_id limit $2::int`,
-    },
+    `select knowledge_base_id, name from knowledge_bases
+      where org_id = current_org() and connection_id = $1::uuid and deleted_at is null order by knowledge_base_id limit $2::int`,
     [connectionId, limit],
   );
 }
 
 /** A page of the organisation's knowledge bases. */
 export async function listKnowledgeBases(db: Db, page: Keyset): Promise<KnowledgeBaseRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<KnowledgeBaseRow>(
-    {
-      name: `list_knowledge_bases_${suffix}`,
-      text: `select ${COLUMNS}, ${TOTALS} from (select * from knowledge_bases
-          where org_id = current_org() and deleted_at is null and knowledge_base_id ${compare} $1::uuid
-          order by knowledge_base_id ${order} limit $2::int) k ${WITH_TOTALS} order by k.knowledge_base_id ${order}`,
-    },
+    `select ${COLUMNS}, ${TOTALS} from (select * from knowledge_bases
+      where org_id = current_org() and deleted_at is null and knowledge_base_id ${compare} $1::uuid
+      order by knowledge_base_id ${order} limit $2::int) k ${WITH_TOTALS} order by k.knowledge_base_id ${order}`,
     [bound, page.limit],
   );
 }
@@ -183,20 +165,17 @@ export async function updateKnowledgeBase(
 ): Promise<boolean> {
   const json = (value: unknown): string | null => (value === undefined ? null : jsonb(value));
   return db.any(
-    {
-      name: "update_knowledge_base",
-      text: `update knowledge_bases set name = coalesce($3::text, name), description = coalesce($4::text, description),
-          connection_id = case when $5::boolean then $6::uuid else connection_id end,
-          connection_source_ids = coalesce($7::text[], connection_source_ids),
-          website_sources = coalesce($8::jsonb, website_sources), indexing_params = coalesce($9::jsonb, indexing_params),
-          user_metadata_schema = coalesce($10::jsonb, user_metadata_schema),
-          dataloader_metadata_schema = coalesce($11::jsonb, dataloader_metadata_schema),
-          schedule_cron = case when $12::boolean then $13::text else schedule_cron end,
-          applied_cron = case when $12::boolean and refused_cron is not null then null else applied_cron end,
-          refused_cron = case when $12::boolean then null else refused_cron end,
-          revision = revision + 1, updated_at = now()
-        where org_id = current_org() and knowledge_base_id = $1::uuid and revision = $2::int and deleted_at is null`,
-    },
+    `update knowledge_bases set name = coalesce($3::text, name), description = coalesce($4::text, description),
+        connection_id = case when $5::boolean then $6::uuid else connection_id end,
+        connection_source_ids = coalesce($7::text[], connection_source_ids),
+        website_sources = coalesce($8::jsonb, website_sources), indexing_params = coalesce($9::jsonb, indexing_params),
+        user_metadata_schema = coalesce($10::jsonb, user_metadata_schema),
+        dataloader_metadata_schema = coalesce($11::jsonb, dataloader_metadata_schema),
+        schedule_cron = case when $12::boolean then $13::text else schedule_cron end,
+        applied_cron = case when $12::boolean and refused_cron is not null then null else applied_cron end,
+        refused_cron = case when $12::boolean then null else refused_cron end,
+        revision = revision + 1, updated_at = now()
+      where org_id = current_org() and knowledge_base_id = $1::uuid and revision = $2::int and deleted_at is null`,
     [
       knowledgeBaseId,
       revision,
@@ -218,11 +197,8 @@ export async function updateKnowledgeBase(
 /** Deletes a knowledge base for all later requests; purgeKnowledge removes its rows. False if there is none. */
 export async function markKnowledgeBaseDeleted(db: Db, knowledgeBaseId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_knowledge_base_deleted",
-      text: `update knowledge_bases set deleted_at = now()
-        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null`,
-    },
+    `update knowledge_bases set deleted_at = now()
+      where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null`,
     [knowledgeBaseId],
   );
 }
@@ -233,11 +209,8 @@ export async function findSchedule(
   knowledgeBaseId: string,
 ): Promise<{ readonly org_id: string; readonly wanted: string | null; readonly applied: string | null } | null> {
   return db.first<{ org_id: string; wanted: string | null; applied: string | null }>(
-    {
-      name: "find_sync_schedule",
-      text: `select org_id, ${WANTED_CRON} as wanted, applied_cron as applied
-        from knowledge_bases where org_id = current_org() and knowledge_base_id = $1::uuid`,
-    },
+    `select org_id, ${WANTED_CRON} as wanted, applied_cron as applied
+      from knowledge_bases where org_id = current_org() and knowledge_base_id = $1::uuid`,
     [knowledgeBaseId],
   );
 }
@@ -245,11 +218,8 @@ export async function findSchedule(
 /** Records Temporal's schedule; false if another one is wanted by now. */
 export async function markScheduleApplied(db: Db, knowledgeBaseId: string, cron: string | null): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_schedule_applied",
-      text: `update knowledge_bases set applied_cron = $2::text where org_id = current_org() and knowledge_base_id = $1::uuid
-        and ${WANTED_CRON} is not distinct from $2::text`,
-    },
+    `update knowledge_bases set applied_cron = $2::text where org_id = current_org() and knowledge_base_id = $1::uuid
+      and ${WANTED_CRON} is not distinct from $2::text`,
     [knowledgeBaseId, cron],
   );
 }
@@ -262,11 +232,8 @@ export async function markScheduleRefused(
   message: string,
 ): Promise<void> {
   await db.query(
-    {
-      name: "mark_schedule_refused",
-      text: `update knowledge_bases set applied_cron = $2::text, refused_cron = $2::text, schedule_error = $3::text
-        where org_id = current_org() and knowledge_base_id = $1::uuid and ${WANTED_CRON} is not distinct from $2::text`,
-    },
+    `update knowledge_bases set applied_cron = $2::text, refused_cron = $2::text, schedule_error = $3::text
+      where org_id = current_org() and knowledge_base_id = $1::uuid and ${WANTED_CRON} is not distinct from $2::text`,
     [knowledgeBaseId, cron, message.slice(0, 1000)],
   );
 }
@@ -280,11 +247,8 @@ export async function listUnappliedSchedules(
   limit: number,
 ): Promise<Array<{ readonly org_id: string; readonly id: string }>> {
   return db.query<{ org_id: string; id: string }>(
-    {
-      name: "list_unapplied_schedules",
-      text: `select org_id, knowledge_base_id as id from knowledge_bases where applied_cron is distinct from ${WANTED_CRON}
-        order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
-    },
+    `select org_id, knowledge_base_id as id from knowledge_bases where applied_cron is distinct from ${WANTED_CRON}
+      order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     [limit],
   );
 }
@@ -296,12 +260,9 @@ export async function listWantedSchedules(
   limit: number,
 ): Promise<Array<{ readonly org_id: string; readonly id: string; readonly cron: string }>> {
   return db.query<{ org_id: string; id: string; cron: string }>(
-    {
-      name: "list_wanted_schedules",
-      text: `select org_id, knowledge_base_id as id, schedule_cron as cron from knowledge_bases
-        where deleted_at is null and schedule_cron is not null and refused_cron is distinct from schedule_cron
-          and knowledge_base_id > $1::uuid order by knowledge_base_id limit $2::int`,
-    },
+    `select org_id, knowledge_base_id as id, schedule_cron as cron from knowledge_bases
+      where deleted_at is null and schedule_cron is not null and refused_cron is distinct from schedule_cron
+        and knowledge_base_id > $1::uuid order by knowledge_base_id limit $2::int`,
     [after, limit],
   );
 }

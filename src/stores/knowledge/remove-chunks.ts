@@ -3,14 +3,11 @@ import type { Db } from "../db.ts";
 /** Removes a resource from every index: no search after the commit finds it. removeDeadChunks removes its chunks. */
 export async function unpublishResource(db: Db, resourceId: string): Promise<void> {
   await db.query(
-    {
-      name: "unpublish_resource",
-      text: `with removed as (
-          delete from knowledge_index_resources where org_id = current_org() and resource_id = $1::uuid returning index_no, chunk_count, term_count)
-        update knowledge_indexes i set version = i.version + 1, chunk_count = i.chunk_count - r.chunk_count, term_count = i.term_count - r.term_count,
-          resource_count = i.resource_count - 1
-        from removed r where i.org_id = current_org() and i.index_no = r.index_no`,
-    },
+    `with removed as (
+        delete from knowledge_index_resources where org_id = current_org() and resource_id = $1::uuid returning index_no, chunk_count, term_count)
+      update knowledge_indexes i set version = i.version + 1, chunk_count = i.chunk_count - r.chunk_count, term_count = i.term_count - r.term_count,
+        resource_count = i.resource_count - 1
+      from removed r where i.org_id = current_org() and i.index_no = r.index_no`,
     [resourceId],
   );
 }
@@ -21,14 +18,11 @@ export async function unpublishResource(db: Db, resourceId: string): Promise<voi
  */
 export async function removeDeadChunks(db: Db, resourceId: string, limit: number): Promise<number> {
   const rows = await db.query<{ index_no: number; chunk_no: number }>(
-    {
-      name: "list_dead_chunks",
-      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_resources r using (resource_id)
-        where c.org_id = current_org() and c.resource_id = $1::uuid
-          and (r.status = 'pending_delete' or (c.revision < r.revision and not exists (select from knowledge_index_resources x
-            where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision)))
-        limit $2::int`,
-    },
+    `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_resources r using (resource_id)
+      where c.org_id = current_org() and c.resource_id = $1::uuid
+        and (r.status = 'pending_delete' or (c.revision < r.revision and not exists (select from knowledge_index_resources x
+          where x.index_no = c.index_no and x.resource_id = c.resource_id and x.revision = c.revision)))
+      limit $2::int`,
     [resourceId, limit],
   );
   await removeChunks(db, rows);
@@ -38,11 +32,8 @@ export async function removeDeadChunks(db: Db, resourceId: string, limit: number
 /** Removes a batch of the chunks of a retired index; returns how many. */
 export async function removeRetiredChunks(db: Db, indexNo: number, limit: number): Promise<number> {
   const rows = await db.query<{ index_no: number; chunk_no: number }>(
-    {
-      name: "list_retired_chunks",
-      text: `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_indexes i using (index_no)
-        where c.org_id = current_org() and i.index_no = $1::int and i.state = 'retired' limit $2::int`,
-    },
+    `select c.index_no, c.chunk_no from knowledge_chunks c join knowledge_indexes i using (index_no)
+      where c.org_id = current_org() and i.index_no = $1::int and i.state = 'retired' limit $2::int`,
     [indexNo, limit],
   );
   await removeChunks(db, rows);
@@ -57,11 +48,8 @@ async function removeChunks(
   const values = [chunks.map((each) => each.index_no), chunks.map((each) => each.chunk_no)];
   for (const table of ["postings", "embeddings", "chunks"]) {
     await db.query(
-      {
-        name: `remove_${table}_of_chunks`,
-        text: `delete from knowledge_${table} t using unnest($1::int[], $2::int[]) d (index_no, chunk_no)
-          where t.index_no = d.index_no and t.chunk_no = d.chunk_no`,
-      },
+      `delete from knowledge_${table} t using unnest($1::int[], $2::int[]) d (index_no, chunk_no)
+        where t.index_no = d.index_no and t.chunk_no = d.chunk_no`,
       values,
     );
   }
@@ -70,18 +58,12 @@ async function removeChunks(
 /** Removes a retired index without chunks, and its other rows. */
 export async function removeRetiredIndex(db: Db, indexNo: number): Promise<void> {
   await db.query(
-    {
-      name: "remove_index_resources",
-      text: `delete from knowledge_index_resources x using knowledge_indexes i
-        where x.org_id = current_org() and x.index_no = $1::int and i.index_no = x.index_no and i.state = 'retired'`,
-    },
+    `delete from knowledge_index_resources x using knowledge_indexes i
+      where x.org_id = current_org() and x.index_no = $1::int and i.index_no = x.index_no and i.state = 'retired'`,
     [indexNo],
   );
   await db.query(
-    {
-      name: "remove_retired_index",
-      text: "delete from knowledge_indexes where org_id = current_org() and index_no = $1::int and state = 'retired'",
-    },
+    "delete from knowledge_indexes where org_id = current_org() and index_no = $1::int and state = 'retired'",
     [indexNo],
   );
 }
@@ -92,10 +74,7 @@ export async function listRetiredIndexes(
   limit: number,
 ): Promise<{ org_id: string; index_no: number; has_hnsw: boolean }[]> {
   return db.query<{ org_id: string; index_no: number; has_hnsw: boolean }>(
-    {
-      name: "list_retired_indexes",
-      text: "select org_id, index_no, has_hnsw from knowledge_indexes where state = 'retired' order by index_no limit $1::int",
-    },
+    "select org_id, index_no, has_hnsw from knowledge_indexes where state = 'retired' order by index_no limit $1::int",
     [limit],
   );
 }
@@ -106,10 +85,7 @@ export async function listDeletedBases(
   limit: number,
 ): Promise<{ org_id: string; knowledge_base_id: string }[]> {
   return db.query<{ org_id: string; knowledge_base_id: string }>(
-    {
-      name: "list_deleted_bases",
-      text: "select org_id, knowledge_base_id from knowledge_bases where deleted_at is not null order by deleted_at limit $1::int",
-    },
+    "select org_id, knowledge_base_id from knowledge_bases where deleted_at is not null order by deleted_at limit $1::int",
     [limit],
   );
 }
@@ -117,13 +93,10 @@ export async function listDeletedBases(
 /** Removes a deleted knowledge base once it has no resource, no index and no schedule left. */
 export async function removeKnowledgeBase(db: Db, knowledgeBaseId: string): Promise<void> {
   await db.query(
-    {
-      name: "remove_knowledge_base",
-      text: `delete from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is not null
-          and k.applied_cron is null
-          and not exists (select from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id)
-          and not exists (select from knowledge_indexes i where i.knowledge_base_id = k.knowledge_base_id)`,
-    },
+    `delete from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $1::uuid and k.deleted_at is not null
+      and k.applied_cron is null
+      and not exists (select from knowledge_resources r where r.knowledge_base_id = k.knowledge_base_id)
+      and not exists (select from knowledge_indexes i where i.knowledge_base_id = k.knowledge_base_id)`,
     [knowledgeBaseId],
   );
 }
@@ -131,12 +104,9 @@ export async function removeKnowledgeBase(db: Db, knowledgeBaseId: string): Prom
 /** Marks the resources of a deleted knowledge base as being deleted. */
 export async function markResourcesOfDeletedBase(db: Db, knowledgeBaseId: string): Promise<void> {
   await db.query(
-    {
-      name: "mark_resources_of_deleted_base",
-      text: `update knowledge_resources r set status = 'pending_delete', modified_at = now() from knowledge_bases k
-        where r.org_id = current_org() and r.knowledge_base_id = $1::uuid and k.knowledge_base_id = r.knowledge_base_id
-          and k.deleted_at is not null and r.status <> 'pending_delete'`,
-    },
+    `update knowledge_resources r set status = 'pending_delete', modified_at = now() from knowledge_bases k
+      where r.org_id = current_org() and r.knowledge_base_id = $1::uuid and k.knowledge_base_id = r.knowledge_base_id
+        and k.deleted_at is not null and r.status <> 'pending_delete'`,
     [knowledgeBaseId],
   );
 }

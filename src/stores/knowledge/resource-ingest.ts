@@ -9,23 +9,16 @@ import { takeStale } from "../round-robin.ts";
  * Blocks other requests with the same external id, content or address in a knowledge base until the transaction ends.
  */
 export async function lockResourceIdentity(db: Db, knowledgeBaseId: string, identity: string): Promise<void> {
-  await db.query(
-    {
-      name: "lock_resource_identity",
-      text: "select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))",
-    },
-    [["resource", knowledgeBaseId, identity]],
-  );
+  await db.query("select pg_advisory_xact_lock(hashtextextended(array_to_string($1::text[], chr(1)), 0))", [
+    ["resource", knowledgeBaseId, identity],
+  ]);
 }
 
 /** The id of the resource with this external id; null if there is none. */
 export async function findByExternalId(db: Db, knowledgeBaseId: string, externalId: string): Promise<string | null> {
   const rows = await db.query<{ resource_id: string }>(
-    {
-      name: "find_resource_by_external_id",
-      text: `select resource_id from knowledge_resources
-        where org_id = current_org() and knowledge_base_id = $1::uuid and external_id = $2::text and status <> 'pending_delete'`,
-    },
+    `select resource_id from knowledge_resources
+      where org_id = current_org() and knowledge_base_id = $1::uuid and external_id = $2::text and status <> 'pending_delete'`,
     [knowledgeBaseId, externalId],
   );
   return rows[0]?.resource_id ?? null;
@@ -38,13 +31,10 @@ export async function findSame(
   same: Pick<NewResource, "content_hash" | "source_url">,
 ): Promise<string | null> {
   const rows = await db.query<{ resource_id: string }>(
-    {
-      name: "find_same_resource",
-      text: `select resource_id from knowledge_resources
-        where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
-          and case when $3::text is null then content_hash = $2::text else source_url = $3::text end
-        order by resource_id limit 1`,
-    },
+    `select resource_id from knowledge_resources
+      where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
+        and case when $3::text is null then content_hash = $2::text else source_url = $3::text end
+      order by resource_id limit 1`,
     [knowledgeBaseId, same.content_hash, same.source_url],
   );
   return rows[0]?.resource_id ?? null;
@@ -57,11 +47,8 @@ export async function updateMetadata(
   change: { readonly resource_path: string; readonly user_metadata: Metadata },
 ): Promise<string | undefined> {
   const rows = await db.query<{ modified_at: string }>(
-    {
-      name: "update_resource_metadata",
-      text: `update knowledge_resources set resource_path = $2::text, user_metadata = $3::jsonb, modified_at = now()
-        where org_id = current_org() and resource_id = $1::uuid returning modified_at`,
-    },
+    `update knowledge_resources set resource_path = $2::text, user_metadata = $3::jsonb, modified_at = now()
+      where org_id = current_org() and resource_id = $1::uuid returning modified_at`,
     [resourceId, change.resource_path, jsonb(change.user_metadata)],
   );
   return rows[0]?.modified_at;
@@ -70,10 +57,7 @@ export async function updateMetadata(
 /** Records that a person has added a resource that a source lists: it stays when the source lists it no longer. */
 export async function keepWithoutSource(db: Db, resourceId: string): Promise<void> {
   await db.query(
-    {
-      name: "keep_resource_without_source",
-      text: "update knowledge_resources set from_source = false where org_id = current_org() and resource_id = $1::uuid",
-    },
+    "update knowledge_resources set from_source = false where org_id = current_org() and resource_id = $1::uuid",
     [resourceId],
   );
 }
@@ -81,11 +65,8 @@ export async function keepWithoutSource(db: Db, resourceId: string): Promise<voi
 /** Locks a resource until the transaction ends; false if there is none. */
 export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "lock_resource",
-      text: `select resource_id from knowledge_resources
-        where org_id = current_org() and knowledge_base_id = $1::uuid and resource_id = $2::uuid and status <> 'pending_delete' for no key update`,
-    },
+    `select resource_id from knowledge_resources
+      where org_id = current_org() and knowledge_base_id = $1::uuid and resource_id = $2::uuid and status <> 'pending_delete' for no key update`,
     [knowledgeBaseId, resourceId],
   );
 }
@@ -93,11 +74,8 @@ export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: 
 /** Starts to index a resource again from its source; returns its revision, or null if it is being deleted. */
 export async function restartResource(db: Db, resourceId: string): Promise<number | null> {
   const rows = await db.query<{ revision: number }>(
-    {
-      name: "restart_resource",
-      text: `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, checked_at = now()
-        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
-    },
+    `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, checked_at = now()
+      where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
     [resourceId],
   );
   return rows[0]?.revision ?? null;
@@ -120,12 +98,9 @@ export async function storeContent(
   content: FetchedContent,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "store_resource_content",
-      text: `update knowledge_resources set status = 'resource', error = null, content_hash = $3::text, content_mime = $4::text,
-          size = $5::bigint, blob_key = $6::text, etag = $7::text, last_modified = $8::text, modified_at = now()
-        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
-    },
+    `update knowledge_resources set status = 'resource', error = null, content_hash = $3::text, content_mime = $4::text,
+        size = $5::bigint, blob_key = $6::text, etag = $7::text, last_modified = $8::text, modified_at = now()
+      where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
     [
       resourceId,
       revision,
@@ -142,11 +117,8 @@ export async function storeContent(
 /** The present state of a resource, for its workflow; null if it or its knowledge base is gone or being deleted. */
 export async function findForIngest(db: Db, resourceId: string): Promise<ResourceRow | null> {
   return db.first<ResourceRow>(
-    {
-      name: "find_resource_for_ingest",
-      text: `select r.* from knowledge_resources r join knowledge_bases k using (knowledge_base_id)
-        where r.org_id = current_org() and r.resource_id = $1::uuid and r.status <> 'pending_delete' and k.deleted_at is null`,
-    },
+    `select r.* from knowledge_resources r join knowledge_bases k using (knowledge_base_id)
+      where r.org_id = current_org() and r.resource_id = $1::uuid and r.status <> 'pending_delete' and k.deleted_at is null`,
     [resourceId],
   );
 }
@@ -162,17 +134,14 @@ const TAKE_UNINDEXED = takeStale({
  * Unindexed resources of any organisation that nobody has looked after for some time; each is taken once. System only.
  */
 export async function takeUnindexed(db: Db, olderThanMs: number, limit: number): Promise<ResourceInput[]> {
-  return db.query<ResourceInput>({ name: "take_unindexed_resources", text: TAKE_UNINDEXED }, [olderThanMs, limit]);
+  return db.query<ResourceInput>(TAKE_UNINDEXED, [olderThanMs, limit]);
 }
 
 /** The oldest resource of an address, or null. */
 export async function findByAddress(db: Db, knowledgeBaseId: string, address: string): Promise<ResourceRow | null> {
   return db.first<ResourceRow>(
-    {
-      name: "find_resource_by_address",
-      text: `select * from knowledge_resources where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
-        and source_url is not null and md5(source_url) = md5($2::text) and source_url = $2::text order by resource_id limit 1`,
-    },
+    `select * from knowledge_resources where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
+      and source_url is not null and md5(source_url) = md5($2::text) and source_url = $2::text order by resource_id limit 1`,
     [knowledgeBaseId, address],
   );
 }
@@ -184,10 +153,7 @@ export async function noteVersion(
   { etag, last_modified }: Pick<ResourceRow, "etag" | "last_modified">,
 ): Promise<void> {
   await db.query(
-    {
-      name: "note_resource_version",
-      text: `update knowledge_resources set etag = $2::text, last_modified = $3::text where org_id = current_org() and resource_id = $1::uuid`,
-    },
+    `update knowledge_resources set etag = $2::text, last_modified = $3::text where org_id = current_org() and resource_id = $1::uuid`,
     [resourceId, etag, last_modified],
   );
 }

@@ -17,13 +17,10 @@ export async function pageWithFields(
   limit: number,
 ): Promise<Described[]> {
   return db.query<Described>(
-    {
-      name: "page_resources_with_fields",
-      text: `select resource_id, resource_path, user_metadata from knowledge_resources
-        where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
-          and user_metadata ?| $2::text[] and ($3::uuid is null or resource_id > $3::uuid)
-        order by resource_id limit $4::int for no key update`,
-    },
+    `select resource_id, resource_path, user_metadata from knowledge_resources
+      where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
+        and user_metadata ?| $2::text[] and ($3::uuid is null or resource_id > $3::uuid)
+      order by resource_id limit $4::int for no key update`,
     [knowledgeBaseId, fields, after, limit],
   );
 }
@@ -34,12 +31,9 @@ export async function setMetadata(
   resources: ReadonlyArray<Pick<Described, "resource_id" | "user_metadata">>,
 ): Promise<void> {
   await db.query(
-    {
-      name: "set_resources_metadata",
-      text: `update knowledge_resources r set user_metadata = v.metadata::jsonb
-        from unnest($1::uuid[], $2::text[]) as v (resource_id, metadata)
-        where r.org_id = current_org() and r.resource_id = v.resource_id`,
-    },
+    `update knowledge_resources r set user_metadata = v.metadata::jsonb
+      from unnest($1::uuid[], $2::text[]) as v (resource_id, metadata)
+      where r.org_id = current_org() and r.resource_id = v.resource_id`,
     [resources.map((each) => each.resource_id), resources.map((each) => jsonb(each.user_metadata))],
   );
 }
@@ -47,11 +41,8 @@ export async function setMetadata(
 /** The fields that resources of a knowledge base may have, locked against changes until the transaction ends; null where there is none. */
 export async function holdMetadataSchema(db: Db, knowledgeBaseId: string): Promise<MetadataSchema | null> {
   const rows = await db.query<{ user_metadata_schema: MetadataSchema }>(
-    {
-      name: "hold_metadata_schema",
-      text: `select user_metadata_schema from knowledge_bases
-        where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for share`,
-    },
+    `select user_metadata_schema from knowledge_bases
+      where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for share`,
     [knowledgeBaseId],
   );
   return rows[0]?.user_metadata_schema ?? null;

@@ -79,12 +79,9 @@ const VISIBLE = "org_id = current_org() and knowledge_base_id = $1::uuid and sta
  */
 export async function insertResource(db: Db, resource: NewResource): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_resource",
-      text: `insert into knowledge_resources (resource_id, org_id, knowledge_base_id, from_source, ${GIVEN_NAMES.join(", ")})
-        values ($1::uuid, $2::uuid, $3::uuid, $4::boolean, ${givenParameters(5).join(", ")})
-        on conflict (resource_id) do nothing`,
-    },
+    `insert into knowledge_resources (resource_id, org_id, knowledge_base_id, from_source, ${GIVEN_NAMES.join(", ")})
+      values ($1::uuid, $2::uuid, $3::uuid, $4::boolean, ${givenParameters(5).join(", ")})
+      on conflict (resource_id) do nothing`,
     [
       resource.resource_id,
       resource.org_id,
@@ -108,12 +105,9 @@ export async function replaceResource(db: Db, resourceId: string, resource: NewR
       : `${name} = ${parameters[index]}`,
   );
   const rows = await db.query<{ revision: number }>(
-    {
-      name: "replace_resource",
-      text: `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, ${set.join(", ")},
-          etag = null, last_modified = null, modified_at = now(), checked_at = now()
-        where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
-    },
+    `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, ${set.join(", ")},
+        etag = null, last_modified = null, modified_at = now(), checked_at = now()
+      where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
     [resourceId, ...givenValues(resource)],
   );
   return rows[0]?.revision ?? null;
@@ -122,10 +116,7 @@ export async function replaceResource(db: Db, resourceId: string, resource: NewR
 /** One resource, or null if it is missing or being deleted. */
 export async function findResource(db: Db, knowledgeBaseId: string, resourceId: string): Promise<ResourceRow | null> {
   return db.first<ResourceRow>(
-    {
-      name: "find_resource",
-      text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and resource_id = $2::uuid`,
-    },
+    `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and resource_id = $2::uuid`,
     [knowledgeBaseId, resourceId],
   );
 }
@@ -146,15 +137,12 @@ export async function listResources(
   search: ResourceSearch,
   page: Keyset,
 ): Promise<ResourceRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ResourceRow>(
-    {
-      name: `list_resources_${suffix}`,
-      text: `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text[] is null or status = any ($2))
-        and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or split_part(content_mime, ';', 1) = $4)
-        and ($5::text is null or external_id = $5) and resource_id ${compare} $6::uuid
-        order by resource_id ${order} limit $7::int`,
-    },
+    `select ${COLUMNS} from knowledge_resources where ${VISIBLE} and ($2::text[] is null or status = any ($2))
+      and ($3::text is null or starts_with(resource_path, $3)) and ($4::text is null or split_part(content_mime, ';', 1) = $4)
+      and ($5::text is null or external_id = $5) and resource_id ${compare} $6::uuid
+      order by resource_id ${order} limit $7::int`,
     [knowledgeBaseId, search.statuses, search.path_prefix, search.content_mime, search.external_id, bound, page.limit],
   );
 }
@@ -177,13 +165,10 @@ export async function markResource(
 ): Promise<boolean> {
   const text = state.status === "parsed" ? state : null;
   return db.any(
-    {
-      name: "mark_resource",
-      text: `update knowledge_resources set status = $3::text, error = null, text_blob_key = coalesce($4::text, text_blob_key),
-          text_length = coalesce($5::int, text_length), page_count = case when $4::text is null then page_count else $6::int end,
-          dataloader_metadata = coalesce($7::jsonb, dataloader_metadata)
-        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
-    },
+    `update knowledge_resources set status = $3::text, error = null, text_blob_key = coalesce($4::text, text_blob_key),
+        text_length = coalesce($5::int, text_length), page_count = case when $4::text is null then page_count else $6::int end,
+        dataloader_metadata = coalesce($7::jsonb, dataloader_metadata)
+      where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
     [
       resourceId,
       revision,
@@ -204,11 +189,8 @@ export async function markResourceError(
   error: ResourceError,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_resource_error",
-      text: `update knowledge_resources set status = 'error', error = $3::jsonb
-        where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
-    },
+    `update knowledge_resources set status = 'error', error = $3::jsonb
+      where org_id = current_org() and resource_id = $1::uuid and revision = $2::int and status <> 'pending_delete'`,
     [resourceId, revision, jsonb(error)],
   );
 }
@@ -216,10 +198,7 @@ export async function markResourceError(
 /** Marks a resource as being deleted; false if there is none. */
 export async function markResourceDeleted(db: Db, knowledgeBaseId: string, resourceId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_resource_deleted",
-      text: `update knowledge_resources set status = 'pending_delete', modified_at = now() where ${VISIBLE} and resource_id = $2::uuid`,
-    },
+    `update knowledge_resources set status = 'pending_delete', modified_at = now() where ${VISIBLE} and resource_id = $2::uuid`,
     [knowledgeBaseId, resourceId],
   );
 }
@@ -230,13 +209,10 @@ export async function markResourceDeleted(db: Db, knowledgeBaseId: string, resou
  */
 export async function removeResource(db: Db, resourceId: string): Promise<string[] | null> {
   const rows = await db.query<{ blob_key: string | null; text_blob_key: string | null }>(
-    {
-      name: "remove_resource",
-      text: `delete from knowledge_resources r where r.org_id = current_org() and r.resource_id = $1::uuid and r.status = 'pending_delete'
-          and not exists (select from knowledge_chunks c where c.resource_id = r.resource_id)
-          and not exists (select from knowledge_index_resources x where x.resource_id = r.resource_id)
-        returning blob_key, text_blob_key`,
-    },
+    `delete from knowledge_resources r where r.org_id = current_org() and r.resource_id = $1::uuid and r.status = 'pending_delete'
+        and not exists (select from knowledge_chunks c where c.resource_id = r.resource_id)
+        and not exists (select from knowledge_index_resources x where x.resource_id = r.resource_id)
+      returning blob_key, text_blob_key`,
     [resourceId],
   );
   const [row] = rows;
@@ -246,11 +222,8 @@ export async function removeResource(db: Db, resourceId: string): Promise<string
 /** The resources of any organisation that have been in deletion for longest. */
 export async function listDeletedResources(db: Db, limit: number): Promise<{ org_id: string; resource_id: string }[]> {
   return db.query<{ org_id: string; resource_id: string }>(
-    {
-      name: "list_deleted_resources",
-      text: `select org_id, resource_id from knowledge_resources where status = 'pending_delete'
-        order by row_number() over (partition by org_id order by modified_at) limit $1::int`,
-    },
+    `select org_id, resource_id from knowledge_resources where status = 'pending_delete'
+      order by row_number() over (partition by org_id order by modified_at) limit $1::int`,
     [limit],
   );
 }

@@ -36,13 +36,10 @@ export async function readPostings(
   lexemes: readonly string[],
 ): Promise<Map<string, Buffer>> {
   const rows = await db.query<{ term: string; packed: Buffer }>(
-    {
-      name: "read_postings",
-      text: `select t.term, p.packed from unnest($3::text[]) t (term) cross join lateral (
-          select string_agg(int8send((p.chunk_no::bigint << 32) | (p.tf::bigint << 16) | p.length), ''::bytea) as packed
-          from knowledge_postings p where p.index_no = $2::int and p.term = t.term) p
-        where p.packed is not null and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
-    },
+    `select t.term, p.packed from unnest($3::text[]) t (term) cross join lateral (
+        select string_agg(int8send((p.chunk_no::bigint << 32) | (p.tf::bigint << 16) | p.length), ''::bytea) as packed
+        from knowledge_postings p where p.index_no = $2::int and p.term = t.term) p
+      where p.packed is not null and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
     [orgId, indexNo, lexemes],
   );
   return new Map(rows.map(({ term, packed }) => [term, packed]));
@@ -79,7 +76,7 @@ export async function searchKeywords(
     from (select chunk_no, score from scored ${among === null ? "" : `where chunk_no = any (${bind(among, "int[]")})`} order by score desc, chunk_no limit ${tried}) best
     cross join lateral (${liveChunkSql("best.chunk_no", limits, index, values)} offset 0) live
     order by best.score desc, best.chunk_no limit ${bind(limit, "bigint")}`;
-  return db.query<KeywordHit>(text, values);
+  return db.query<KeywordHit>({ text, prepared: false }, values);
 }
 
 type Bind = (value: unknown, cast: string) => string;

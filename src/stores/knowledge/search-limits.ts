@@ -75,9 +75,12 @@ export async function restrictChunks(
   const numbered = among === null ? "" : ` and c.chunk_no = any($${values.push(among)}::int[])`;
   // As text: an array of numbers would be parsed element by element.
   const rows = await db.query<{ numbers: string | null }>(
-    `select string_agg(c.chunk_no::text, ',') as numbers from knowledge_index_resources x
+    {
+      text: `select string_agg(c.chunk_no::text, ',') as numbers from knowledge_index_resources x
       join knowledge_chunks c on c.index_no = x.index_no and c.resource_id = x.resource_id and c.revision = x.revision
       ${resource} where x.org_id = $1::uuid and x.index_no = $2::int and c.org_id = $1::uuid${conditions}${numbered}`,
+      prepared: false,
+    },
     values,
   );
   const numbers = rows[0]?.numbers ?? "";

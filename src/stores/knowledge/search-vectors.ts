@@ -15,11 +15,8 @@ export async function readVectors(
   chunkNos: readonly number[],
 ): Promise<{ chunk_no: number; vector: Buffer }[]> {
   return db.query<{ chunk_no: number; vector: Buffer }>(
-    {
-      name: "read_vectors",
-      text: `select e.chunk_no, e.vector from unnest($3::int[]) c (chunk_no)
-        join knowledge_embeddings e on e.index_no = $2::int and e.chunk_no = c.chunk_no where e.org_id = $1::uuid`,
-    },
+    `select e.chunk_no, e.vector from unnest($3::int[]) c (chunk_no)
+      join knowledge_embeddings e on e.index_no = $2::int and e.chunk_no = c.chunk_no where e.org_id = $1::uuid`,
     [orgId, indexNo, chunkNos],
   );
 }
@@ -43,9 +40,12 @@ export async function searchNearest(
     limits === null ? "" : `cross join lateral (${liveChunkSql("v.chunk_no", limits, index, values)} offset 0) live`;
   // Postgres uses the partial index only if its condition is a constant of the statement.
   const rows = await db.query<Hit>(
-    `select v.chunk_no, 1 - (v.embedding::${type} <=> $2::${type}) as score from knowledge_vectors v ${live}
+    {
+      text: `select v.chunk_no, 1 - (v.embedding::${type} <=> $2::${type}) as score from knowledge_vectors v ${live}
       where v.index_no = ${Number(index.index_no)} and v.org_id = $1::uuid
       order by v.embedding::${type} <=> $2::${type} limit ${bind(limit, "bigint")}`,
+      prepared: false,
+    },
     values,
   );
   return rows.toSorted((a, b) => b.score - a.score || a.chunk_no - b.chunk_no);
@@ -66,9 +66,12 @@ export async function searchAmong(
 ): Promise<Hit[]> {
   const type = `halfvec(${Number(index.dimensions)})`;
   return db.query<Hit>(
-    `select v.chunk_no, 1 - (v.embedding::${type} <=> $3::${type}) as score
+    {
+      text: `select v.chunk_no, 1 - (v.embedding::${type} <=> $3::${type}) as score
       from unnest($4::int[]) c (chunk_no) join knowledge_vectors v on v.index_no = $2::int and v.chunk_no = c.chunk_no
       where v.org_id = $1::uuid order by score desc, chunk_no limit $5::bigint`,
+      prepared: false,
+    },
     [orgId, index.index_no, encodeHalfvec(vector), chunkNos, limit],
   );
 }

@@ -23,12 +23,9 @@ export interface SearchedIndex {
 /** The active index of a knowledge base; null if there is none yet, or the knowledge base is another organisation's. */
 export async function findActiveIndex(db: Db, orgId: string, knowledgeBaseId: string): Promise<SearchedIndex | null> {
   return db.first<SearchedIndex>(
-    {
-      name: "find_active_index",
-      text: `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.term_count, i.version, i.has_hnsw
-        from knowledge_indexes i join knowledge_bases k on k.knowledge_base_id = i.knowledge_base_id
-        where i.org_id = $1::uuid and k.org_id = $1::uuid and i.knowledge_base_id = $2::uuid and i.state = 'active' and k.deleted_at is null`,
-    },
+    `select i.index_no, i.embedding_model, i.dimensions, i.languages, i.chunk_count, i.resource_count, i.term_count, i.version, i.has_hnsw
+      from knowledge_indexes i join knowledge_bases k on k.knowledge_base_id = i.knowledge_base_id
+      where i.org_id = $1::uuid and k.org_id = $1::uuid and i.knowledge_base_id = $2::uuid and i.state = 'active' and k.deleted_at is null`,
     [orgId, knowledgeBaseId],
   );
 }
@@ -65,14 +62,11 @@ export interface LexedWord {
 /** The lexemes of words in each of the languages, from the word with its accents and without. Stop words have none. */
 export async function lexWords(db: Db, words: readonly string[], languages: readonly string[]): Promise<LexedWord[]> {
   return db.query<LexedWord>(
-    {
-      name: "lex_words",
-      text: `select distinct w.no::int - 1 as word, p.position::int as position, fold_accents(l.lexeme) as lexeme
-        from unnest($1::text[]) with ordinality w (text, no) cross join unnest($2::regconfig[]) c (config)
-        cross join lateral (select w.text union select fold_accents(w.text)) form (text)
-        cross join lateral unnest(to_tsvector(c.config, form.text)) l cross join lateral unnest(l.positions) p (position)
-        order by 1, 2, 3`,
-    },
+    `select distinct w.no::int - 1 as word, p.position::int as position, fold_accents(l.lexeme) as lexeme
+      from unnest($1::text[]) with ordinality w (text, no) cross join unnest($2::regconfig[]) c (config)
+      cross join lateral (select w.text union select fold_accents(w.text)) form (text)
+      cross join lateral unnest(to_tsvector(c.config, form.text)) l cross join lateral unnest(l.positions) p (position)
+      order by 1, 2, 3`,
     [words, languages],
   );
 }
@@ -87,9 +81,12 @@ export interface Matched {
 export async function countMatched(db: Db, orgId: string, indexNo: number, filter: ResolvedFilter): Promise<Matched> {
   const values: unknown[] = [orgId, indexNo];
   const rows = await db.query<Matched>(
-    `select count(*) as resources, coalesce(sum(x.chunk_count), 0)::bigint as chunks from knowledge_index_resources x
+    {
+      text: `select count(*) as resources, coalesce(sum(x.chunk_count), 0)::bigint as chunks from knowledge_index_resources x
       join knowledge_resources r on r.resource_id = x.resource_id and r.org_id = $1::uuid and ${filterSql(filter, values)}
       where x.org_id = $1::uuid and x.index_no = $2::int`,
+      prepared: false,
+    },
     values,
   );
   return rows[0] ?? { resources: 0, chunks: 0 };
@@ -103,11 +100,8 @@ export async function readResourcesOf(
   chunkNos: readonly number[],
 ): Promise<Map<number, string>> {
   const rows = await db.query<{ chunk_no: number; resource_id: string }>(
-    {
-      name: "read_resources_of",
-      text: `select c.chunk_no, c.resource_id from knowledge_chunks c where c.index_no = $2::int and c.chunk_no = any($3::int[])
-        and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
-    },
+    `select c.chunk_no, c.resource_id from knowledge_chunks c where c.index_no = $2::int and c.chunk_no = any($3::int[])
+      and exists (select from knowledge_indexes i where i.org_id = $1::uuid and i.index_no = $2::int)`,
     [orgId, indexNo, chunkNos],
   );
   return new Map(rows.map(({ chunk_no, resource_id }) => [chunk_no, resource_id]));
@@ -145,11 +139,8 @@ export async function readChunks(
   chunkNos: readonly number[],
 ): Promise<FoundChunk[]> {
   return db.query<FoundChunk>(
-    {
-      name: "read_chunks",
-      text: `select ${FOUND_COLUMNS} from ${LIVE_CHUNKS}
-        where c.org_id = $1::uuid and x.org_id = $1::uuid and r.org_id = $1::uuid and c.index_no = $2::int and c.chunk_no = any($3::int[])`,
-    },
+    `select ${FOUND_COLUMNS} from ${LIVE_CHUNKS}
+      where c.org_id = $1::uuid and x.org_id = $1::uuid and r.org_id = $1::uuid and c.index_no = $2::int and c.chunk_no = any($3::int[])`,
     [orgId, indexNo, chunkNos],
   );
 }
@@ -162,12 +153,9 @@ export async function readPositions(
   positions: ReadonlyArray<{ readonly resource_id: string; readonly chunk_index: number }>,
 ): Promise<FoundChunk[]> {
   return db.query<FoundChunk>(
-    {
-      name: "read_positions",
-      text: `select ${FOUND_COLUMNS} from unnest($3::uuid[], $4::int[]) p (resource_id, chunk_index)
-        join (${LIVE_CHUNKS}) on c.resource_id = p.resource_id and c.chunk_index = p.chunk_index
-        where c.org_id = $1::uuid and x.org_id = $1::uuid and r.org_id = $1::uuid and c.index_no = $2::int`,
-    },
+    `select ${FOUND_COLUMNS} from unnest($3::uuid[], $4::int[]) p (resource_id, chunk_index)
+      join (${LIVE_CHUNKS}) on c.resource_id = p.resource_id and c.chunk_index = p.chunk_index
+      where c.org_id = $1::uuid and x.org_id = $1::uuid and r.org_id = $1::uuid and c.index_no = $2::int`,
     [orgId, indexNo, positions.map((each) => each.resource_id), positions.map((each) => each.chunk_index)],
   );
 }

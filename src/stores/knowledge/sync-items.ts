@@ -32,13 +32,10 @@ export async function listSyncItems(
   outcome: SyncOutcome | null,
   page: Keyset,
 ): Promise<SyncItemRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<SyncItemRow>(
-    {
-      name: `list_sync_items_${suffix}`,
-      text: `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
-        and ($2::text is null or outcome = $2::text) and item_id ${compare} $3::uuid order by item_id ${order} limit $4::int`,
-    },
+    `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
+      and ($2::text is null or outcome = $2::text) and item_id ${compare} $3::uuid order by item_id ${order} limit $4::int`,
     [syncId, outcome, bound, page.limit],
   );
 }
@@ -46,11 +43,8 @@ export async function listSyncItems(
 /** The addresses that the sync has not listed yet, each once. */
 export async function unlistedAddresses(db: Db, syncId: string, addresses: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ address: string }>(
-    {
-      name: "list_listed_addresses",
-      text: `select i.address from knowledge_sync_items i join unnest($2::text[]) n (address) on md5(n.address) = md5(i.address)
-        where i.org_id = current_org() and i.sync_id = $1::uuid and i.action = 'read' and i.source_no is not null`,
-    },
+    `select i.address from knowledge_sync_items i join unnest($2::text[]) n (address) on md5(n.address) = md5(i.address)
+      where i.org_id = current_org() and i.sync_id = $1::uuid and i.action = 'read' and i.source_no is not null`,
     [syncId, addresses],
   );
   const listed = new Set(rows.map(({ address }) => address));
@@ -65,14 +59,11 @@ export async function addListedItems(
   addresses: readonly string[],
 ): Promise<number> {
   const rows = await db.query<{ added: number }>(
-    {
-      name: "add_listed_sync_items",
-      text: `with added as (
-          insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no)
-          select n.item_id, current_org(), $1::uuid, n.address, 'read', $2::int from unnest($3::uuid[], $4::text[]) n (item_id, address)
-          on conflict (sync_id, md5(address)) where action = 'read' and source_no is not null do nothing returning item_id)
-        select count(*)::int as added from added`,
-    },
+    `with added as (
+        insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no)
+        select n.item_id, current_org(), $1::uuid, n.address, 'read', $2::int from unnest($3::uuid[], $4::text[]) n (item_id, address)
+        on conflict (sync_id, md5(address)) where action = 'read' and source_no is not null do nothing returning item_id)
+      select count(*)::int as added from added`,
     [syncId, sourceNo, addresses.map(() => uuidv7()), addresses],
   );
   return rows[0]?.added ?? 0;
@@ -86,11 +77,8 @@ export async function addListFailure(
   { address, ...error }: SyncError & { readonly address: string },
 ): Promise<void> {
   await db.query(
-    {
-      name: "add_sync_list_failure",
-      text: `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no, outcome, error)
-        values ($1::uuid, current_org(), $2::uuid, $3::text, 'list', $4::int, 'failed', $5::jsonb)`,
-    },
+    `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no, outcome, error)
+      values ($1::uuid, current_org(), $2::uuid, $3::text, 'list', $4::int, 'failed', $5::jsonb)`,
     [uuidv7(), syncId, address, sourceNo, jsonb(error)],
   );
 }
@@ -98,13 +86,10 @@ export async function addListFailure(
 /** The address of a source that listed nothing, because its listing failed; null if there is none. */
 export async function findUnlistedSource(db: Db, syncId: string): Promise<{ address: string; message: string } | null> {
   return db.first<{ address: string; message: string }>(
-    {
-      name: "find_unlisted_source",
-      text: `select f.address, f.error->>'message' as message from knowledge_sync_items f
-        where f.org_id = current_org() and f.sync_id = $1::uuid and f.action = 'list'
-          and not exists (select from knowledge_sync_items i where i.sync_id = f.sync_id and i.source_no = f.source_no and i.action = 'read')
-        order by f.item_id limit 1`,
-    },
+    `select f.address, f.error->>'message' as message from knowledge_sync_items f
+      where f.org_id = current_org() and f.sync_id = $1::uuid and f.action = 'list'
+        and not exists (select from knowledge_sync_items i where i.sync_id = f.sync_id and i.source_no = f.source_no and i.action = 'read')
+      order by f.item_id limit 1`,
     [syncId],
   );
 }
@@ -124,21 +109,18 @@ export async function addResourceItems(
   },
 ): Promise<void> {
   await db.query(
-    {
-      name: "add_resource_sync_items",
-      text: `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, resource_id)
-        select (left($5::text, 13) || '-7' || substr(gen_random_uuid()::text, 16))::uuid, current_org(), $1::uuid,
-          coalesce(r.source_url, r.resource_path), a.action, r.resource_id
-        from knowledge_resources r cross join lateral (select case
-            when r.from_source then case when $4::boolean then 'delete' when $3::text = 'full' then 'index' end
-            when r.source = 'url' then 'read'
-            when r.status = 'error' or ($3::text = 'full' and r.status = 'indexed') then 'index' end as action) a
-        where r.org_id = current_org() and r.knowledge_base_id = $2::uuid and r.status <> 'pending_delete' and a.action is not null
-          and (not exists (select from knowledge_sync_items i where i.sync_id = $1::uuid and i.source_no is not null
-              and i.action = 'read' and md5(i.address) = md5(r.source_url))
-            or (not r.from_source and exists (select from knowledge_resources o where o.knowledge_base_id = r.knowledge_base_id
-              and md5(o.source_url) = md5(r.source_url) and o.status <> 'pending_delete' and o.resource_id < r.resource_id)))`,
-    },
+    `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, resource_id)
+      select (left($5::text, 13) || '-7' || substr(gen_random_uuid()::text, 16))::uuid, current_org(), $1::uuid,
+        coalesce(r.source_url, r.resource_path), a.action, r.resource_id
+      from knowledge_resources r cross join lateral (select case
+          when r.from_source then case when $4::boolean then 'delete' when $3::text = 'full' then 'index' end
+          when r.source = 'url' then 'read'
+          when r.status = 'error' or ($3::text = 'full' and r.status = 'indexed') then 'index' end as action) a
+      where r.org_id = current_org() and r.knowledge_base_id = $2::uuid and r.status <> 'pending_delete' and a.action is not null
+        and (not exists (select from knowledge_sync_items i where i.sync_id = $1::uuid and i.source_no is not null
+            and i.action = 'read' and md5(i.address) = md5(r.source_url))
+          or (not r.from_source and exists (select from knowledge_resources o where o.knowledge_base_id = r.knowledge_base_id
+            and md5(o.source_url) = md5(r.source_url) and o.status <> 'pending_delete' and o.resource_id < r.resource_id)))`,
     // Ids in the order of time, as everywhere.
     [sync.sync_id, sync.knowledge_base_id, sync.mode, sync.deleteMissing, uuidv7()],
   );
@@ -147,11 +129,8 @@ export async function addResourceItems(
 /** The next open items, in their order. */
 export async function listOpenItems(db: Db, syncId: string, limit: number): Promise<SyncItemRow[]> {
   return db.query<SyncItemRow>(
-    {
-      name: "list_open_sync_items",
-      text: `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
-        and outcome is null and revision is null order by item_id limit $2::int`,
-    },
+    `select ${COLUMNS} from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid
+      and outcome is null and revision is null order by item_id limit $2::int`,
     [syncId, limit],
   );
 }
@@ -159,11 +138,8 @@ export async function listOpenItems(db: Db, syncId: string, limit: number): Prom
 /** Locks an open item until the transaction ends; false if it is no longer open. */
 export async function lockOpenItem(db: Db, itemId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "lock_open_sync_item",
-      text: `select item_id from knowledge_sync_items where org_id = current_org() and item_id = $1::uuid
-        and outcome is null and revision is null for update`,
-    },
+    `select item_id from knowledge_sync_items where org_id = current_org() and item_id = $1::uuid
+      and outcome is null and revision is null for update`,
     [itemId],
   );
 }
@@ -183,11 +159,8 @@ export async function markItemIndexing(
   },
 ): Promise<void> {
   await db.query(
-    {
-      name: "mark_sync_item_indexing",
-      text: `update knowledge_sync_items set resource_id = $2::uuid, revision = $3::int, becomes = $4::text, error = $5::jsonb
-        where org_id = current_org() and item_id = $1::uuid and outcome is null`,
-    },
+    `update knowledge_sync_items set resource_id = $2::uuid, revision = $3::int, becomes = $4::text, error = $5::jsonb
+      where org_id = current_org() and item_id = $1::uuid and outcome is null`,
     [
       itemId,
       indexing.resource_id,
@@ -209,11 +182,8 @@ export async function markItem(
   }: { readonly resource_id?: string | null; readonly error?: SyncError | null } = {},
 ): Promise<void> {
   await db.query(
-    {
-      name: "mark_sync_item",
-      text: `update knowledge_sync_items set outcome = $2::text, resource_id = coalesce($3::uuid, resource_id), error = $4::jsonb
-        where org_id = current_org() and item_id = $1::uuid and outcome is null`,
-    },
+    `update knowledge_sync_items set outcome = $2::text, resource_id = coalesce($3::uuid, resource_id), error = $4::jsonb
+      where org_id = current_org() and item_id = $1::uuid and outcome is null`,
     [itemId, outcome, resource_id, error === null ? null : jsonb(error)],
   );
 }
@@ -221,11 +191,8 @@ export async function markItem(
 /** Records that an item's resource is to be deleted. */
 export async function planDelete(db: Db, itemId: string, resourceId: string): Promise<void> {
   await db.query(
-    {
-      name: "plan_sync_delete",
-      text: `update knowledge_sync_items set action = 'delete', resource_id = $2::uuid
-        where org_id = current_org() and item_id = $1::uuid and outcome is null`,
-    },
+    `update knowledge_sync_items set action = 'delete', resource_id = $2::uuid
+      where org_id = current_org() and item_id = $1::uuid and outcome is null`,
     [itemId, resourceId],
   );
 }
@@ -235,15 +202,12 @@ export async function planDelete(db: Db, itemId: string, resourceId: string): Pr
  */
 export async function settleItems(db: Db, syncId: string): Promise<void> {
   await db.query(
-    {
-      name: "settle_sync_items",
-      text: `update knowledge_sync_items i
-        set outcome = case when r.resource_id is null then 'deleted' when r.status = 'error' then 'failed' else i.becomes end,
-          error = case when r.status = 'error' then r.error else i.error end
-        from knowledge_sync_items b left join knowledge_resources r on r.resource_id = b.resource_id and r.status <> 'pending_delete'
-        where b.org_id = current_org() and b.sync_id = $1::uuid and b.outcome is null and b.revision is not null and i.item_id = b.item_id
-          and (r.resource_id is null or r.status in ('indexed', 'error'))`,
-    },
+    `update knowledge_sync_items i
+      set outcome = case when r.resource_id is null then 'deleted' when r.status = 'error' then 'failed' else i.becomes end,
+        error = case when r.status = 'error' then r.error else i.error end
+      from knowledge_sync_items b left join knowledge_resources r on r.resource_id = b.resource_id and r.status <> 'pending_delete'
+      where b.org_id = current_org() and b.sync_id = $1::uuid and b.outcome is null and b.revision is not null and i.item_id = b.item_id
+        and (r.resource_id is null or r.status in ('indexed', 'error'))`,
     [syncId],
   );
 }
@@ -264,25 +228,19 @@ export async function findIndexGap(
   indexNo: number,
 ): Promise<IndexGap> {
   await db.query(
-    {
-      name: "lock_indexes",
-      text: `select index_no from knowledge_indexes where org_id = current_org() and knowledge_base_id = $1::uuid and state <> 'retired'
-        order by index_no for update`,
-    },
+    `select index_no from knowledge_indexes where org_id = current_org() and knowledge_base_id = $1::uuid and state <> 'retired'
+      order by index_no for update`,
     [knowledgeBaseId],
   );
   const rows = await db.query<{ resource_id: string; address: string; status: string; tried: boolean }>(
-    {
-      name: "find_index_gap",
-      text: `select r.resource_id, coalesce(r.source_url, r.resource_path) as address, r.status,
-          exists (select from knowledge_sync_items t where t.sync_id = $1::uuid and t.resource_id = r.resource_id and t.action = 'index'
-            and t.outcome is not null) as tried
-        from knowledge_resources r join knowledge_index_resources a on a.resource_id = r.resource_id
-        join knowledge_indexes i on i.index_no = a.index_no and i.state = 'active'
-        where r.org_id = current_org() and r.knowledge_base_id = $2::uuid and r.status <> 'pending_delete'
-          and not exists (select from knowledge_index_resources b where b.index_no = $3::int and b.resource_id = r.resource_id)
-        order by r.resource_id limit 1000`,
-    },
+    `select r.resource_id, coalesce(r.source_url, r.resource_path) as address, r.status,
+        exists (select from knowledge_sync_items t where t.sync_id = $1::uuid and t.resource_id = r.resource_id and t.action = 'index'
+          and t.outcome is not null) as tried
+      from knowledge_resources r join knowledge_index_resources a on a.resource_id = r.resource_id
+      join knowledge_indexes i on i.index_no = a.index_no and i.state = 'active'
+      where r.org_id = current_org() and r.knowledge_base_id = $2::uuid and r.status <> 'pending_delete'
+        and not exists (select from knowledge_index_resources b where b.index_no = $3::int and b.resource_id = r.resource_id)
+      order by r.resource_id limit 1000`,
     [syncId, knowledgeBaseId, indexNo],
   );
   const isUnderWay = ({ status }: { status: string }): boolean => !["indexed", "error"].includes(status);
@@ -301,12 +259,9 @@ export async function addIndexItems(
   resources: readonly { readonly resource_id: string; readonly address: string }[],
 ): Promise<void> {
   await db.query(
-    {
-      name: "add_index_sync_items",
-      text: `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, resource_id)
-        select n.item_id, current_org(), $1::uuid, n.address, 'index', n.resource_id
-        from unnest($2::uuid[], $3::text[], $4::uuid[]) n (item_id, address, resource_id)`,
-    },
+    `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, resource_id)
+      select n.item_id, current_org(), $1::uuid, n.address, 'index', n.resource_id
+      from unnest($2::uuid[], $3::text[], $4::uuid[]) n (item_id, address, resource_id)`,
     [
       syncId,
       resources.map(() => uuidv7()),

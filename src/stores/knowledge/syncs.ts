@@ -52,27 +52,21 @@ export async function insertSync(
   sync: SyncInput & Pick<SyncRow, "mode" | "delete_missing" | "trigger">,
 ): Promise<boolean> {
   const rows = await db.query(
-    {
-      name: "insert_sync",
-      text: `with inserted as (
-          insert into knowledge_syncs (sync_id, org_id, knowledge_base_id, mode, delete_missing, trigger, sources)
-          select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::boolean, $6::text, ${SOURCES_OF_BASE}
-          from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $3::uuid
-            and not exists (select from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $3::uuid and ${ACTIVE})
-          on conflict do nothing returning sync_id)
-        update knowledge_bases k set last_sync_id = inserted.sync_id from inserted
-        where k.org_id = current_org() and k.knowledge_base_id = $3::uuid returning k.knowledge_base_id`,
-    },
+    `with inserted as (
+        insert into knowledge_syncs (sync_id, org_id, knowledge_base_id, mode, delete_missing, trigger, sources)
+        select $1::uuid, $2::uuid, $3::uuid, $4::text, $5::boolean, $6::text, ${SOURCES_OF_BASE}
+        from knowledge_bases k where k.org_id = current_org() and k.knowledge_base_id = $3::uuid
+          and not exists (select from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $3::uuid and ${ACTIVE})
+        on conflict do nothing returning sync_id)
+      update knowledge_bases k set last_sync_id = inserted.sync_id from inserted
+      where k.org_id = current_org() and k.knowledge_base_id = $3::uuid returning k.knowledge_base_id`,
     [sync.sync_id, sync.org_id, sync.knowledge_base_id, sync.mode, sync.delete_missing, sync.trigger],
   );
   if (rows.length === 0) return false;
   await db.query(
-    {
-      name: "remove_old_sync_items",
-      text: `delete from knowledge_sync_items where org_id = current_org() and sync_id in (
-          select sync_id from knowledge_syncs where org_id = current_org() and knowledge_base_id = $1::uuid
-          order by sync_id desc offset ${KEPT})`,
-    },
+    `delete from knowledge_sync_items where org_id = current_org() and sync_id in (
+      select sync_id from knowledge_syncs where org_id = current_org() and knowledge_base_id = $1::uuid
+      order by sync_id desc offset ${KEPT})`,
     [sync.knowledge_base_id],
   );
   return true;
@@ -81,10 +75,7 @@ export async function insertSync(
 /** One sync, or null. */
 export async function findSync(db: Db, knowledgeBaseId: string, syncId: string): Promise<SyncRow | null> {
   return db.first<SyncRow>(
-    {
-      name: "find_sync",
-      text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and s.sync_id = $2::uuid`,
-    },
+    `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and s.sync_id = $2::uuid`,
     [knowledgeBaseId, syncId],
   );
 }
@@ -92,10 +83,7 @@ export async function findSync(db: Db, knowledgeBaseId: string, syncId: string):
 /** The running sync of a knowledge base, or null. */
 export async function findActiveSync(db: Db, knowledgeBaseId: string): Promise<SyncRow | null> {
   return db.first<SyncRow>(
-    {
-      name: "find_active_sync",
-      text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and ${ACTIVE}`,
-    },
+    `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid and ${ACTIVE}`,
     [knowledgeBaseId],
   );
 }
@@ -107,13 +95,10 @@ export async function listSyncs(
   state: SyncState | null,
   page: Keyset,
 ): Promise<SyncRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<SyncRow>(
-    {
-      name: `list_syncs_${suffix}`,
-      text: `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid
-        and ($2::text is null or s.state = $2::text) and s.sync_id ${compare} $3::uuid order by s.sync_id ${order} limit $4::int`,
-    },
+    `select ${COLUMNS} from knowledge_syncs s where s.org_id = current_org() and s.knowledge_base_id = $1::uuid
+      and ($2::text is null or s.state = $2::text) and s.sync_id ${compare} $3::uuid order by s.sync_id ${order} limit $4::int`,
     [knowledgeBaseId, state, bound, page.limit],
   );
 }
@@ -121,11 +106,8 @@ export async function listSyncs(
 /** The first errors of a sync's items. */
 export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemError[]> {
   return db.query<SyncItemError>(
-    {
-      name: "list_sync_errors",
-      text: `select address, resource_id, error->>'code' as code, error->>'message' as message from knowledge_sync_items
-        where org_id = current_org() and sync_id = $1::uuid and outcome = 'failed' order by item_id limit ${SHOWN_ERRORS}`,
-    },
+    `select address, resource_id, error->>'code' as code, error->>'message' as message from knowledge_sync_items
+      where org_id = current_org() and sync_id = $1::uuid and outcome = 'failed' order by item_id limit ${SHOWN_ERRORS}`,
     [syncId],
   );
 }
@@ -133,11 +115,8 @@ export async function listSyncErrors(db: Db, syncId: string): Promise<SyncItemEr
 /** Asks a sync to stop; false if it has ended. */
 export async function requestSyncCancel(db: Db, syncId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "request_sync_cancel",
-      text: `update knowledge_syncs s set cancel_requested_at = coalesce(s.cancel_requested_at, now())
-        where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning s.sync_id`,
-    },
+    `update knowledge_syncs s set cancel_requested_at = coalesce(s.cancel_requested_at, now())
+      where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning s.sync_id`,
     [syncId],
   );
 }
@@ -150,12 +129,9 @@ export interface SyncWork extends SyncRow {
 /** Returns a running sync of an existing knowledge base, and records that somebody works on it; null for any other. */
 export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork | null> {
   return db.first<SyncWork>(
-    {
-      name: "find_sync_to_work_on",
-      text: `update knowledge_syncs s set checked_at = now() from knowledge_bases k
-        where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} and k.knowledge_base_id = s.knowledge_base_id and k.deleted_at is null
-        returning ${COLUMNS}, s.position, s.listing_incomplete`,
-    },
+    `update knowledge_syncs s set checked_at = now() from knowledge_bases k
+      where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} and k.knowledge_base_id = s.knowledge_base_id and k.deleted_at is null
+      returning ${COLUMNS}, s.position, s.listing_incomplete`,
     [syncId],
   );
 }
@@ -163,11 +139,8 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
 /** The sources that a sync reads; null if it or its knowledge base is gone. */
 export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources | null> {
   const rows = await db.query<{ sources: SyncSources }>(
-    {
-      name: "sources_of_sync",
-      text: `select coalesce(s.sources, ${SOURCES_OF_BASE}) as sources from knowledge_syncs s join knowledge_bases k using (knowledge_base_id)
-        where s.org_id = current_org() and s.sync_id = $1::uuid and k.deleted_at is null`,
-    },
+    `select coalesce(s.sources, ${SOURCES_OF_BASE}) as sources from knowledge_syncs s join knowledge_bases k using (knowledge_base_id)
+      where s.org_id = current_org() and s.sync_id = $1::uuid and k.deleted_at is null`,
     [syncId],
   );
   return rows[0]?.sources ?? null;
@@ -176,11 +149,8 @@ export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources
 /** Records that a sync has "inFlight"; false if that was recorded before. */
 export async function beginSync(db: Db, syncId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "begin_sync",
-      text: `update knowledge_syncs set state = 'running', started_at = now()
-        where org_id = current_org() and sync_id = $1::uuid and state = 'pending'`,
-    },
+    `update knowledge_syncs set state = 'running', started_at = now()
+      where org_id = current_org() and sync_id = $1::uuid and state = 'pending'`,
     [syncId],
   );
 }
@@ -194,11 +164,8 @@ export async function moveSync(
   isIncomplete: boolean,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "move_sync",
-      text: `update knowledge_syncs set position = $3::jsonb, listing_incomplete = listing_incomplete or $4::boolean
-        where org_id = current_org() and sync_id = $1::uuid and state = 'running' and position is not distinct from $2::jsonb`,
-    },
+    `update knowledge_syncs set position = $3::jsonb, listing_incomplete = listing_incomplete or $4::boolean
+      where org_id = current_org() and sync_id = $1::uuid and state = 'running' and position is not distinct from $2::jsonb`,
     [syncId, from === null ? null : jsonb(from), jsonb(to), isIncomplete],
   );
 }
@@ -206,11 +173,8 @@ export async function moveSync(
 /** Whether unlisted resources may be deleted. If the listing of a part failed, nothing is known to be missing. */
 export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean> {
   const rows = await db.query<{ may: boolean }>(
-    {
-      name: "may_delete_missing",
-      text: `select delete_missing and not listing_incomplete as may from knowledge_syncs
-        where org_id = current_org() and sync_id = $1::uuid`,
-    },
+    `select delete_missing and not listing_incomplete as may from knowledge_syncs
+      where org_id = current_org() and sync_id = $1::uuid`,
     [syncId],
   );
   return rows[0]?.may === true;
@@ -222,20 +186,17 @@ export async function countItems(
   syncId: string,
 ): Promise<{ readonly open: number; readonly inFlight: number }> {
   const rows = await db.query<{ open: number; inFlight: number }>(
-    {
-      name: "count_sync_items",
-      text: `with counted as (
-          select count(*) filter (where outcome = 'added')::int as added, count(*) filter (where outcome = 'updated')::int as updated,
-            count(*) filter (where outcome = 'deleted')::int as deleted, count(*) filter (where outcome = 'unchanged')::int as unchanged,
-            count(*) filter (where outcome = 'failed')::int as failed, count(*)::int as total,
-            count(*) filter (where outcome is null and revision is null)::int as open,
-            count(*) filter (where outcome is null and revision is not null)::int as "inFlight"
-          from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid),
-        written as (
-          update knowledge_syncs s set added = c.added, updated = c.updated, deleted = c.deleted, unchanged = c.unchanged, failed = c.failed, total = c.total
-          from counted c where s.org_id = current_org() and s.sync_id = $1::uuid)
-        select open, "inFlight" from counted`,
-    },
+    `with counted as (
+        select count(*) filter (where outcome = 'added')::int as added, count(*) filter (where outcome = 'updated')::int as updated,
+          count(*) filter (where outcome = 'deleted')::int as deleted, count(*) filter (where outcome = 'unchanged')::int as unchanged,
+          count(*) filter (where outcome = 'failed')::int as failed, count(*)::int as total,
+          count(*) filter (where outcome is null and revision is null)::int as open,
+          count(*) filter (where outcome is null and revision is not null)::int as "inFlight"
+        from knowledge_sync_items where org_id = current_org() and sync_id = $1::uuid),
+      written as (
+        update knowledge_syncs s set added = c.added, updated = c.updated, deleted = c.deleted, unchanged = c.unchanged, failed = c.failed, total = c.total
+        from counted c where s.org_id = current_org() and s.sync_id = $1::uuid)
+      select open, "inFlight" from counted`,
     [syncId],
   );
   return rows[0] ?? { open: 0, inFlight: 0 };
@@ -253,21 +214,15 @@ export async function endSync(
 ): Promise<SyncRow | null> {
   await countItems(db, syncId);
   const rows = await db.query<SyncRow>(
-    {
-      name: "end_sync",
-      text: `update knowledge_syncs s set state = $2::text, error = $3::jsonb, sources = null, finished_at = now(), started_at = coalesce(started_at, now())
-        where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning ${COLUMNS}`,
-    },
+    `update knowledge_syncs s set state = $2::text, error = $3::jsonb, sources = null, finished_at = now(), started_at = coalesce(started_at, now())
+      where s.org_id = current_org() and s.sync_id = $1::uuid and ${ACTIVE} returning ${COLUMNS}`,
     [syncId, state, error === null ? null : jsonb(error)],
   );
   const [ended] = rows;
   if (ended === undefined) return null;
   if (state === "completed" && ended.mode !== "dry_run") {
     await db.query(
-      {
-        name: "mark_synced",
-        text: "update knowledge_bases set last_synced_at = now() where org_id = current_org() and knowledge_base_id = $1::uuid",
-      },
+      "update knowledge_bases set last_synced_at = now() where org_id = current_org() and knowledge_base_id = $1::uuid",
       [ended.knowledge_base_id],
     );
   }
@@ -283,5 +238,5 @@ const TAKE_IDLE = takeStale({
 
 /** Syncs of any organisation that nobody has worked on for some time; each is taken once. System only. */
 export async function takeIdleSyncs(db: Db, olderThanMs: number, limit: number): Promise<SyncInput[]> {
-  return db.query<SyncInput>({ name: "take_idle_syncs", text: TAKE_IDLE }, [olderThanMs, limit]);
+  return db.query<SyncInput>(TAKE_IDLE, [olderThanMs, limit]);
 }

@@ -13,11 +13,8 @@ export async function findStepAnswer(
   asked: string | null = null,
 ): Promise<StoredValue | null> {
   const rows = await db.query<{ answer: StoredValue }>(
-    {
-      name: "find_step_answer",
-      text: `select answer from agent_steps where run_id = $1::uuid and path = $2::text
-        and ($3::text is null or string_to_array(asked, '.') && string_to_array($3, '.'))`,
-    },
+    `select answer from agent_steps where run_id = $1::uuid and path = $2::text
+      and ($3::text is null or string_to_array(asked, '.') && string_to_array($3, '.'))`,
     [runId, path, asked],
   );
   return rows[0]?.answer ?? null;
@@ -35,11 +32,8 @@ export interface KeptAnswer {
 /** Stores a model's answer at a step, in place of one that could not be used. */
 export async function keepStepAnswer(db: Db, { org_id, run_id, path, answer, asked }: KeptAnswer): Promise<void> {
   await db.query(
-    {
-      name: "keep_step_answer",
-      text: `insert into agent_steps (run_id, path, org_id, answer, asked) values ($1::uuid, $2::text, $3::uuid, $4::jsonb, $5::text)
-        on conflict (run_id, path) do update set answer = excluded.answer, asked = excluded.asked`,
-    },
+    `insert into agent_steps (run_id, path, org_id, answer, asked) values ($1::uuid, $2::text, $3::uuid, $4::jsonb, $5::text)
+      on conflict (run_id, path) do update set answer = excluded.answer, asked = excluded.asked`,
     [run_id, path, org_id, jsonb(answer), asked],
   );
 }

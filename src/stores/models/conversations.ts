@@ -36,12 +36,9 @@ export async function earlierTurns(
   limit: number,
 ): Promise<TurnRow["said"][]> {
   const rows = await db.query<Pick<TurnRow, "said">>(
-    {
-      name: "earlier_turns",
-      text: `select t.said from conversations c join conversation_turns t using (conversation_id)
-        where c.org_id = current_org() and c.project_id = $1::uuid and c.user_id = $2::text and t.path = $3::text and t.run_id <> $4::uuid
-        order by t.turn_id desc limit $5::int`,
-    },
+    `select t.said from conversations c join conversation_turns t using (conversation_id)
+      where c.org_id = current_org() and c.project_id = $1::uuid and c.user_id = $2::text and t.path = $3::text and t.run_id <> $4::uuid
+      order by t.turn_id desc limit $5::int`,
     [memory.project_id, memory.user_id, memory.path, exceptRun, limit],
   );
   return rows.map(({ said }) => said).toReversed();
@@ -53,16 +50,13 @@ export async function insertTurn(
   turn: Memory & Pick<TurnRow, "turn_id" | "run_id" | "said"> & { org_id: string; conversation_id: string },
 ): Promise<void> {
   await db.query(
-    {
-      name: "insert_turn",
-      text: `with c as (
-          insert into conversations (conversation_id, org_id, project_id, user_id) values ($1::uuid, $2::uuid, $3::uuid, $4::text)
-          on conflict (project_id, user_id) do update set updated_at = now() returning conversation_id
-        )
-        insert into conversation_turns (turn_id, conversation_id, org_id, run_id, path, said)
-        select $5::uuid, c.conversation_id, $2::uuid, $6::uuid, $7::text, $8::jsonb from c
-        on conflict (run_id, path) do update set said = excluded.said`,
-    },
+    `with c as (
+        insert into conversations (conversation_id, org_id, project_id, user_id) values ($1::uuid, $2::uuid, $3::uuid, $4::text)
+        on conflict (project_id, user_id) do update set updated_at = now() returning conversation_id
+      )
+      insert into conversation_turns (turn_id, conversation_id, org_id, run_id, path, said)
+      select $5::uuid, c.conversation_id, $2::uuid, $6::uuid, $7::text, $8::jsonb from c
+      on conflict (run_id, path) do update set said = excluded.said`,
     [
       turn.conversation_id,
       turn.org_id,
@@ -78,15 +72,12 @@ export async function insertTurn(
 
 /** A page of a project's conversations. */
 export async function listConversations(db: Db, projectId: string, page: Keyset): Promise<ConversationRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ConversationRow>(
-    {
-      name: `list_conversations_${suffix}`,
-      text: `select conversation_id, user_id, created_at, updated_at,
-          (select count(*)::int from conversation_turns t where t.conversation_id = c.conversation_id) as turns
-        from conversations c where org_id = current_org() and project_id = $1::uuid and conversation_id ${compare} $2::uuid
-        order by conversation_id ${order} limit $3::int`,
-    },
+    `select conversation_id, user_id, created_at, updated_at,
+        (select count(*)::int from conversation_turns t where t.conversation_id = c.conversation_id) as turns
+      from conversations c where org_id = current_org() and project_id = $1::uuid and conversation_id ${compare} $2::uuid
+      order by conversation_id ${order} limit $3::int`,
     [projectId, bound, page.limit],
   );
 }
@@ -94,10 +85,7 @@ export async function listConversations(db: Db, projectId: string, page: Keyset)
 /** The id of a conversation; null if there is none. */
 export async function findConversation(db: Db, projectId: string, userId: string): Promise<string | null> {
   const rows = await db.query<{ conversation_id: string }>(
-    {
-      name: "find_conversation",
-      text: "select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid and user_id = $2::text",
-    },
+    "select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid and user_id = $2::text",
     [projectId, userId],
   );
   return rows[0]?.conversation_id ?? null;
@@ -105,13 +93,10 @@ export async function findConversation(db: Db, projectId: string, userId: string
 
 /** A page of a conversation's turns. */
 export async function listTurns(db: Db, conversationId: string, page: Keyset): Promise<TurnRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<TurnRow>(
-    {
-      name: `list_turns_${suffix}`,
-      text: `select turn_id, run_id, path, said, created_at from conversation_turns
-        where org_id = current_org() and conversation_id = $1::uuid and turn_id ${compare} $2::uuid order by turn_id ${order} limit $3::int`,
-    },
+    `select turn_id, run_id, path, said, created_at from conversation_turns
+      where org_id = current_org() and conversation_id = $1::uuid and turn_id ${compare} $2::uuid order by turn_id ${order} limit $3::int`,
     [conversationId, bound, page.limit],
   );
 }
@@ -124,13 +109,10 @@ export async function deleteConversations(
   limit: number,
 ): Promise<number> {
   return db.count(
-    {
-      name: "delete_conversations",
-      text: `delete from conversations where conversation_id in (
-          select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid
-            and ($2::text is null or user_id = $2::text) limit $3::int
-        )`,
-    },
+    `delete from conversations where conversation_id in (
+        select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid
+          and ($2::text is null or user_id = $2::text) limit $3::int
+      )`,
     [projectId, userId, limit],
   );
 }
@@ -141,32 +123,26 @@ export async function deleteConversations(
  */
 export async function purgeTurns(db: Db, days: number | null, limit: number): Promise<number> {
   const rows = await db.query(
-    {
-      name: "purge_turns",
-      text: `with kept as (${KEPT_FOR}),
-        due as (
-          select t.turn_id, row_number() over (partition by k.org_id order by t.created_at) as place
-          from kept k join conversations c on c.project_id = k.project_id cross join lateral (
-            select t.turn_id, t.created_at from conversation_turns t
-            where t.conversation_id = c.conversation_id and t.created_at < now() - make_interval(days => k.days)
-            order by t.created_at limit $2::int
-          ) as t
-        )
-        delete from conversation_turns where turn_id in (
-          select turn_id from conversation_turns
-          where turn_id in (select turn_id from due order by place, turn_id limit $2::int) for update skip locked
-        ) returning turn_id`,
-    },
+    `with kept as (${KEPT_FOR}),
+      due as (
+        select t.turn_id, row_number() over (partition by k.org_id order by t.created_at) as place
+        from kept k join conversations c on c.project_id = k.project_id cross join lateral (
+          select t.turn_id, t.created_at from conversation_turns t
+          where t.conversation_id = c.conversation_id and t.created_at < now() - make_interval(days => k.days)
+          order by t.created_at limit $2::int
+        ) as t
+      )
+      delete from conversation_turns where turn_id in (
+        select turn_id from conversation_turns
+        where turn_id in (select turn_id from due order by place, turn_id limit $2::int) for update skip locked
+      ) returning turn_id`,
     [days, limit],
   );
   await db.query(
-    {
-      name: "purge_conversations",
-      text: `with kept as (${KEPT_FOR})
-        delete from conversations c using kept k where c.project_id = k.project_id
-          and c.updated_at < now() - make_interval(days => k.days)
-          and not exists (select from conversation_turns t where t.conversation_id = c.conversation_id)`,
-    },
+    `with kept as (${KEPT_FOR})
+      delete from conversations c using kept k where c.project_id = k.project_id
+        and c.updated_at < now() - make_interval(days => k.days)
+        and not exists (select from conversation_turns t where t.conversation_id = c.conversation_id)`,
     [days],
   );
   return rows.length;

@@ -37,11 +37,8 @@ export async function hasModelCall(
   { run_id, path, attempt, step }: Pick<ModelCallRow, "run_id" | "path" | "attempt" | "step">,
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "has_model_call",
-      text: `select 1 from model_calls where run_id = $1::uuid and path = $2::text and attempt = $3::integer and step = $4::integer
-        limit 1`,
-    },
+    `select 1 from model_calls where run_id = $1::uuid and path = $2::text and attempt = $3::integer and step = $4::integer
+      limit 1`,
     [run_id, path, attempt, step],
   );
 }
@@ -79,16 +76,13 @@ export async function sumUsage(
   }: { readonly group: UsageGroup; readonly from: string; readonly to: string; readonly model?: string | undefined },
 ): Promise<UsageRow[]> {
   return db.query<UsageRow>(
-    {
-      name: `sum_usage_${group}`,
-      text: `select ${GROUP_KEYS[group]} as key, count(*)::float8 as calls, sum(input_tokens)::float8 as input_tokens,
-          sum(output_tokens)::float8 as output_tokens, sum(cached_tokens)::float8 as cached_tokens,
-          coalesce(sum(cost_usd), 0)::float8 as cost_usd, (count(*) - count(cost_usd))::float8 as calls_without_price,
-          (count(*) filter (where estimated))::float8 as estimated_calls
-        from model_calls where org_id = current_org() and created_at >= $1::timestamptz and created_at < $2::timestamptz
-          and ($3::text is null or model = $3::text)
-        group by 1 order by 1`,
-    },
+    `select ${GROUP_KEYS[group]} as key, count(*)::float8 as calls, sum(input_tokens)::float8 as input_tokens,
+        sum(output_tokens)::float8 as output_tokens, sum(cached_tokens)::float8 as cached_tokens,
+        coalesce(sum(cost_usd), 0)::float8 as cost_usd, (count(*) - count(cost_usd))::float8 as calls_without_price,
+        (count(*) filter (where estimated))::float8 as estimated_calls
+      from model_calls where org_id = current_org() and created_at >= $1::timestamptz and created_at < $2::timestamptz
+        and ($3::text is null or model = $3::text)
+      group by 1 order by 1`,
     [from, to, model ?? null],
   );
 }
@@ -96,14 +90,11 @@ export async function sumUsage(
 /** Records a call; a repeated write adds nothing. */
 export async function insertModelCall(db: Db, call: ModelCallRow): Promise<void> {
   await db.query(
-    {
-      name: "insert_model_call",
-      text: `insert into model_calls (call_id, org_id, project_id, run_id, path, attempt, step, model, connection_id, input_tokens,
-          output_tokens, cached_tokens, cost_usd, latency_ms, finish_reason, estimated, key_id)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::integer, $7::integer, $8::text, $9::uuid, $10::bigint,
-          $11::bigint, $12::bigint, $13::numeric, $14::integer, $15::text, $16::boolean, $17::uuid)
-        on conflict (call_id) do nothing`,
-    },
+    `insert into model_calls (call_id, org_id, project_id, run_id, path, attempt, step, model, connection_id, input_tokens,
+        output_tokens, cached_tokens, cost_usd, latency_ms, finish_reason, estimated, key_id)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::integer, $7::integer, $8::text, $9::uuid, $10::bigint,
+        $11::bigint, $12::bigint, $13::numeric, $14::integer, $15::text, $16::boolean, $17::uuid)
+      on conflict (call_id) do nothing`,
     [
       call.call_id,
       call.org_id,

@@ -10,10 +10,7 @@ const NONE: OrganisationSettings = { default_connection_id: null, default_model:
 
 export async function getSettings(db: Db): Promise<OrganisationSettings> {
   const rows = await db.query<OrganisationSettings>(
-    {
-      name: "get_organisation_settings",
-      text: "select default_connection_id, default_model from organisation_settings where org_id = current_org()",
-    },
+    "select default_connection_id, default_model from organisation_settings where org_id = current_org()",
     [],
   );
   return rows[0] ?? NONE;
@@ -22,17 +19,11 @@ export async function getSettings(db: Db): Promise<OrganisationSettings> {
 /** The same, locked until the transaction ends. */
 export async function lockSettings(db: Db): Promise<OrganisationSettings> {
   await db.query(
-    {
-      name: "ensure_organisation_settings",
-      text: "insert into organisation_settings (org_id) values (current_org()) on conflict (org_id) do nothing",
-    },
+    "insert into organisation_settings (org_id) values (current_org()) on conflict (org_id) do nothing",
     [],
   );
   const rows = await db.query<OrganisationSettings>(
-    {
-      name: "lock_organisation_settings",
-      text: "select default_connection_id, default_model from organisation_settings where org_id = current_org() for update",
-    },
+    "select default_connection_id, default_model from organisation_settings where org_id = current_org() for update",
     [],
   );
   return rows[0] ?? NONE;
@@ -41,11 +32,8 @@ export async function lockSettings(db: Db): Promise<OrganisationSettings> {
 /** Call it only for locked settings. */
 export async function updateSettings(db: Db, settings: OrganisationSettings): Promise<void> {
   await db.query(
-    {
-      name: "update_organisation_settings",
-      text: `update organisation_settings set default_connection_id = $1::uuid, default_model = $2::text, updated_at = now()
-        where org_id = current_org()`,
-    },
+    `update organisation_settings set default_connection_id = $1::uuid, default_model = $2::text, updated_at = now()
+      where org_id = current_org()`,
     [settings.default_connection_id, settings.default_model],
   );
 }

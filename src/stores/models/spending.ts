@@ -17,19 +17,16 @@ export interface SpendingLimits {
 /** `runId`: the calling run; null for a judge. */
 export async function spendingLimits(db: Db, runId: string | null): Promise<SpendingLimits> {
   const rows = await db.query<SpendingLimits>(
-    {
-      name: "spending_limits",
-      text: `with recursive ${aroundRun("$1")},
-        top as (
-          select run_id, case when ran_by_type = 'org_api_key' then ran_by_id end as key_id from around order by level desc limit 1
-        )
-        select (select run_id from top) as root, (select key_id from top) as key_id,
-          exists (select from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
-            where v.plan -> 'settings' ? 'max_cost_usd') as budgeted,
-          (select most::float8 from quotas where org_id = current_org() and what = 'model_usd_month' and key_id is null) as org_most,
-          (select most::float8 from quotas where org_id = current_org() and what = 'model_usd_month'
-            and key_id = (select key_id from top)) as key_most`,
-    },
+    `with recursive ${aroundRun("$1")},
+      top as (
+        select run_id, case when ran_by_type = 'org_api_key' then ran_by_id end as key_id from around order by level desc limit 1
+      )
+      select (select run_id from top) as root, (select key_id from top) as key_id,
+        exists (select from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
+          where v.plan -> 'settings' ? 'max_cost_usd') as budgeted,
+        (select most::float8 from quotas where org_id = current_org() and what = 'model_usd_month' and key_id is null) as org_most,
+        (select most::float8 from quotas where org_id = current_org() and what = 'model_usd_month'
+          and key_id = (select key_id from top)) as key_most`,
     [runId],
   );
   return rows[0] ?? { root: null, key_id: null, budgeted: false, org_most: null, key_most: null };
@@ -37,31 +34,25 @@ export async function spendingLimits(db: Db, runId: string | null): Promise<Spen
 
 /** Until the transaction ends, no other call of this run or of one within it is admitted. */
 export async function lockCosts(db: Db, root: string): Promise<void> {
-  await db.query(
-    { name: "lock_costs", text: "select pg_advisory_xact_lock(hashtextextended('costs of ' || $1::uuid, 0))" },
-    [root],
-  );
+  await db.query("select pg_advisory_xact_lock(hashtextextended('costs of ' || $1::uuid, 0))", [root]);
 }
 
 /** The cost limits of the run and of the runs around it, with what each has spent and reserved. */
 export async function budgetsOf(db: Db, runId: string): Promise<Spending[]> {
   return db.query<Spending & { root: string }>(
-    {
-      name: "budgets_of_run",
-      text: `with recursive ${aroundRun("$1")},
-        within as (
-          select around.run_id as root, (v.plan -> 'settings' ->> 'max_cost_usd')::numeric as most, around.run_id
-          from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
-          where v.plan -> 'settings' ? 'max_cost_usd'
-          union all
-          select within.root, within.most, r.run_id from within join runs r on r.parent_run_id = within.run_id
-        )
-        select root, most::float8 as most,
-          coalesce(sum((select sum(m.cost_usd) from model_calls m where m.run_id = within.run_id)), 0)::float8 as spent,
-          coalesce(sum((select sum(c.amount) from cost_reservations c where c.run_id = within.run_id and c.expires_at > now())),
-            0)::float8 as reserved
-        from within group by root, most`,
-    },
+    `with recursive ${aroundRun("$1")},
+      within as (
+        select around.run_id as root, (v.plan -> 'settings' ->> 'max_cost_usd')::numeric as most, around.run_id
+        from around join flow_versions v on v.project_id = around.project_id and v.version = around.flow_version
+        where v.plan -> 'settings' ? 'max_cost_usd'
+        union all
+        select within.root, within.most, r.run_id from within join runs r on r.parent_run_id = within.run_id
+      )
+      select root, most::float8 as most,
+        coalesce(sum((select sum(m.cost_usd) from model_calls m where m.run_id = within.run_id)), 0)::float8 as spent,
+        coalesce(sum((select sum(c.amount) from cost_reservations c where c.run_id = within.run_id and c.expires_at > now())),
+          0)::float8 as reserved
+      from within group by root, most`,
     [runId],
   );
 }
@@ -78,11 +69,8 @@ export interface Reservation {
 export async function insertReservation(db: Db, reserved: Reservation, seconds: number): Promise<void> {
   const { call_id, org_id, key_id, run_id, path, amount } = reserved;
   await db.query(
-    {
-      name: "insert_reservation",
-      text: `insert into cost_reservations (call_id, org_id, key_id, run_id, path, amount, expires_at)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::numeric, clock_timestamp() + make_interval(secs => $7::float8))`,
-    },
+    `insert into cost_reservations (call_id, org_id, key_id, run_id, path, amount, expires_at)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::uuid, $5::text, $6::numeric, clock_timestamp() + make_interval(secs => $7::float8))`,
     [call_id, org_id, key_id, run_id, path, amount, seconds],
   );
 }
@@ -90,39 +78,25 @@ export async function insertReservation(db: Db, reserved: Reservation, seconds: 
 /** Extends a reservation by that long from now on. */
 export async function extendReservation(db: Db, callId: string, seconds: number): Promise<void> {
   await db.query(
-    {
-      name: "extend_reservation",
-      text: "update cost_reservations set expires_at = clock_timestamp() + make_interval(secs => $2::float8) where call_id = $1::uuid",
-    },
+    "update cost_reservations set expires_at = clock_timestamp() + make_interval(secs => $2::float8) where call_id = $1::uuid",
     [callId, seconds],
   );
 }
 
 export async function deleteReservation(db: Db, callId: string): Promise<void> {
-  await db.query({ name: "delete_reservation", text: "delete from cost_reservations where call_id = $1::uuid" }, [
-    callId,
-  ]);
+  await db.query("delete from cost_reservations where call_id = $1::uuid", [callId]);
 }
 
 /** Removes the reservations of a node's earlier attempt, whose process has died. */
 export async function deleteReservationsOf(db: Db, runId: string, path: string): Promise<void> {
-  await db.query(
-    {
-      name: "delete_reservations_of_node",
-      text: "delete from cost_reservations where run_id = $1::uuid and path = $2::text",
-    },
-    [runId, path],
-  );
+  await db.query("delete from cost_reservations where run_id = $1::uuid and path = $2::text", [runId, path]);
 }
 
 /** Removes reservations that have expired. System only. */
 export async function purgeReservations(db: Db, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_reservations",
-      text: `delete from cost_reservations where call_id in (
-          select call_id from cost_reservations where expires_at < now() limit $1::int)`,
-    },
+    `delete from cost_reservations where call_id in (
+      select call_id from cost_reservations where expires_at < now() limit $1::int)`,
     [limit],
   );
 }

@@ -20,11 +20,8 @@ export async function insertFlowReferences(
   references: readonly ReferenceRow[],
 ): Promise<void> {
   await db.query(
-    {
-      name: "insert_flow_references",
-      text: `insert into flow_references (project_id, version, org_id, kind, target_id)
-        select distinct $1::uuid, $2::int, $3::uuid, r.kind, r.id from unnest($4::text[], $5::text[]) r (kind, id)`,
-    },
+    `insert into flow_references (project_id, version, org_id, kind, target_id)
+      select distinct $1::uuid, $2::int, $3::uuid, r.kind, r.id from unnest($4::text[], $5::text[]) r (kind, id)`,
     [
       version.project_id,
       version.version,
@@ -38,14 +35,11 @@ export async function insertFlowReferences(
 /** The projects whose published flow refers to this, except the project itself. */
 export async function usersOf(db: Db, target: ReferenceRow, limit: number): Promise<ReferenceUser[]> {
   return db.query<ReferenceUser>(
-    {
-      name: "users_of",
-      text: `select p.project_id, p.name from flow_references r
-        join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
-        where r.org_id = current_org() and r.kind = $1::text and r.target_id = $2::text
-          and not (r.kind = 'project' and p.project_id::text = r.target_id)
-        order by p.project_id limit $3::int`,
-    },
+    `select p.project_id, p.name from flow_references r
+      join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
+      where r.org_id = current_org() and r.kind = $1::text and r.target_id = $2::text
+        and not (r.kind = 'project' and p.project_id::text = r.target_id)
+      order by p.project_id limit $3::int`,
     [target.kind, target.id, limit],
   );
 }
@@ -63,15 +57,12 @@ export async function usersOfActions(
   limit: number,
 ): Promise<ActionUser[]> {
   return db.query<ActionUser>(
-    {
-      name: "users_of_actions",
-      text: `select p.project_id, p.name, array_agg(substr(r.target_id, length($1::text) + 2) order by r.target_id) as action_ids
-        from flow_references r
-        join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
-        where r.org_id = current_org() and r.kind = 'action'
-          and r.target_id in (select $1::text || '/' || id from unnest($2::text[]) as id)
-        group by p.project_id, p.name order by p.project_id limit $3::int`,
-    },
+    `select p.project_id, p.name, array_agg(substr(r.target_id, length($1::text) + 2) order by r.target_id) as action_ids
+      from flow_references r
+      join projects p on p.project_id = r.project_id and p.published_version = r.version and p.deleted_at is null
+      where r.org_id = current_org() and r.kind = 'action'
+        and r.target_id in (select $1::text || '/' || id from unnest($2::text[]) as id)
+      group by p.project_id, p.name order by p.project_id limit $3::int`,
     [providerId, actionIds, limit],
   );
 }

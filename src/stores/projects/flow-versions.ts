@@ -41,12 +41,9 @@ const LARGEST = 2_147_483_647;
 
 export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promise<void> {
   await db.query(
-    {
-      name: "insert_flow_version",
-      text: `insert into flow_versions (project_id, version, org_id, definition, written_definition, plan, written_plan, content_hash,
-            notes, created_by)
-        values ($1::uuid, $2::int, $3::uuid, $4::json::jsonb, $4::json, $5::json::jsonb, $5::json, $6::text, $7::text, $8::uuid)`,
-    },
+    `insert into flow_versions (project_id, version, org_id, definition, written_definition, plan, written_plan, content_hash,
+          notes, created_by)
+      values ($1::uuid, $2::int, $3::uuid, $4::json::jsonb, $4::json, $5::json::jsonb, $5::json, $6::text, $7::text, $8::uuid)`,
     [
       version.project_id,
       version.version,
@@ -62,10 +59,7 @@ export async function insertFlowVersion(db: Db, version: NewFlowVersion): Promis
 
 export async function findFlowVersion(db: Db, projectId: string, version: number): Promise<FlowVersion | null> {
   return db.first<FlowVersion>(
-    {
-      name: "find_flow_version",
-      text: `select ${HEAD}, ${DEFINITION}, ${PLAN} ${FROM} and v.project_id = $1::uuid and v.version = $2::int`,
-    },
+    `select ${HEAD}, ${DEFINITION}, ${PLAN} ${FROM} and v.project_id = $1::uuid and v.version = $2::int`,
     [projectId, version],
   );
 }
@@ -73,11 +67,8 @@ export async function findFlowVersion(db: Db, projectId: string, version: number
 /** Which of these versions a project does not have. */
 export async function missingFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<number[]> {
   const rows = await db.query<{ version: number }>(
-    {
-      name: "missing_flow_versions",
-      text: `select version from unnest($2::int[]) as wanted (version)
-        where not exists (select ${FROM} and v.project_id = $1::uuid and v.version = wanted.version)`,
-    },
+    `select version from unnest($2::int[]) as wanted (version)
+      where not exists (select ${FROM} and v.project_id = $1::uuid and v.version = wanted.version)`,
     [projectId, versions],
   );
   return rows.map(({ version }) => version);
@@ -86,11 +77,8 @@ export async function missingFlowVersions(db: Db, projectId: string, versions: r
 /** Whether a version is or was published. */
 export async function wasPublished(db: Db, projectId: string, version: number): Promise<boolean> {
   return db.any(
-    {
-      name: "was_published",
-      text: `select from flow_versions where org_id = current_org() and project_id = $1::uuid and version = $2::int
-        and first_published_at is not null`,
-    },
+    `select from flow_versions where org_id = current_org() and project_id = $1::uuid and version = $2::int
+      and first_published_at is not null`,
     [projectId, version],
   );
 }
@@ -101,13 +89,10 @@ export async function findFlowVersionByContent(
   projectId: string,
   contentHash: string,
 ): Promise<FlowVersionHead | null> {
-  return db.first<FlowVersionHead>(
-    {
-      name: "find_flow_version_by_content",
-      text: `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.content_hash = $2::text`,
-    },
-    [projectId, contentHash],
-  );
+  return db.first<FlowVersionHead>(`select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.content_hash = $2::text`, [
+    projectId,
+    contentHash,
+  ]);
 }
 
 /** A page of a project's versions; `beyond` is a version number. */
@@ -116,10 +101,7 @@ export async function listFlowVersions(db: Db, projectId: string, page: Keyset):
     ? [page.beyond ?? 0, ">", "asc"]
     : [page.beyond ?? LARGEST, "<", "desc"];
   return db.query<FlowVersionHead>(
-    {
-      name: `list_flow_versions_${order}`,
-      text: `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
-    },
+    `select ${HEAD} ${FROM} and v.project_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
     [projectId, bound, page.limit],
   );
 }
@@ -136,18 +118,15 @@ interface CalledFlow {
  */
 export async function findDeadReferences(db: Db, references: readonly CalledFlow[]): Promise<number[]> {
   const rows = await db.query<{ position: number }>(
-    {
-      name: "find_dead_references",
-      text: `with held as (
-          select project_id from projects
-          where project_id = any ($1::uuid[]) and org_id = current_org() and deleted_at is null
-          order by project_id for key share)
-        select (r.position - 1)::int as position
-        from unnest($1::uuid[], $2::int[]) with ordinality as r (project_id, version, position)
-        where r.project_id not in (select project_id from held)
-          or r.version <> -1 and not exists (
-            select from flow_versions v where v.project_id = r.project_id and v.version = r.version)`,
-    },
+    `with held as (
+        select project_id from projects
+        where project_id = any ($1::uuid[]) and org_id = current_org() and deleted_at is null
+        order by project_id for key share)
+      select (r.position - 1)::int as position
+      from unnest($1::uuid[], $2::int[]) with ordinality as r (project_id, version, position)
+      where r.project_id not in (select project_id from held)
+        or r.version <> -1 and not exists (
+          select from flow_versions v where v.project_id = r.project_id and v.version = r.version)`,
     [references.map((reference) => reference.project_id), references.map((reference) => reference.version)],
   );
   return rows.map((row) => row.position);

@@ -5,10 +5,7 @@ import { PLAN } from "./flow-versions.ts";
 /** The plan of a version, even of a deleted project, because its runs continue. */
 export async function getPlan(db: Db, projectId: string, version: number): Promise<Plan | null> {
   const rows = await db.query<{ plan: Plan }>(
-    {
-      name: "get_plan",
-      text: `select ${PLAN} from flow_versions v where v.project_id = $1::uuid and v.version = $2::integer`,
-    },
+    `select ${PLAN} from flow_versions v where v.project_id = $1::uuid and v.version = $2::integer`,
     [projectId, version],
   );
   return rows[0]?.plan ?? null;

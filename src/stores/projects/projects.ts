@@ -27,29 +27,20 @@ export async function insertProject(
   project: { project_id: string; org_id: string; name: string; description: string },
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_project",
-      text: `insert into projects (project_id, org_id, name, description) values ($1::uuid, $2::uuid, $3::text, $4::text)
-        on conflict (project_id) do nothing`,
-    },
+    `insert into projects (project_id, org_id, name, description) values ($1::uuid, $2::uuid, $3::text, $4::text)
+      on conflict (project_id) do nothing`,
     [project.project_id, project.org_id, project.name, project.description],
   );
 }
 
 export async function findProject(db: Db, projectId: string): Promise<Project | null> {
-  return db.first<Project>(
-    { name: "find_project", text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}` },
-    [projectId],
-  );
+  return db.first<Project>(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE}`, [projectId]);
 }
 
 /** Those ids that are projects of the organisation. */
 export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ project_id: string }>(
-    {
-      name: "existing_projects",
-      text: `select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`,
-    },
+    `select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`,
     [projectIds],
   );
   return rows.map((row) => row.project_id);
@@ -66,24 +57,17 @@ export function lockProjectToDelete(db: Db, projectId: string): Promise<Project 
 }
 
 async function lock(db: Db, projectId: string, strength: "no key update" | "update"): Promise<Project | null> {
-  return db.first<Project>(
-    {
-      name: `lock_project_for_${strength.replaceAll(" ", "_")}`,
-      text: `select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for ${strength}`,
-    },
-    [projectId],
-  );
+  return db.first<Project>(`select ${COLUMNS} from projects where project_id = $1::uuid and ${LIVE} for ${strength}`, [
+    projectId,
+  ]);
 }
 
 /** A page of the organisation's projects, or of the given ones. */
 export async function listProjects(db: Db, page: Keyset, among: readonly string[] | undefined): Promise<Project[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<Project>(
-    {
-      name: `list_projects_${suffix}`,
-      text: `select ${COLUMNS} from projects where ${LIVE} and project_id ${compare} $1::uuid
-        and ($3::uuid[] is null or project_id = any ($3::uuid[])) order by project_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from projects where ${LIVE} and project_id ${compare} $1::uuid
+      and ($3::uuid[] is null or project_id = any ($3::uuid[])) order by project_id ${order} limit $2::int`,
     [bound, page.limit, among ?? null],
   );
 }
@@ -95,12 +79,9 @@ export async function updateProject(
   change: { name: string | null; description: string | null },
 ): Promise<Project | null> {
   return db.first<Project>(
-    {
-      name: "update_project",
-      text: `update projects set name = coalesce($2::text, name), description = coalesce($3::text, description),
-          revision = revision + 1, updated_at = now()
-        where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
-    },
+    `update projects set name = coalesce($2::text, name), description = coalesce($3::text, description),
+        revision = revision + 1, updated_at = now()
+      where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
     [projectId, change.name, change.description],
   );
 }
@@ -108,16 +89,13 @@ export async function updateProject(
 /** Publishes a version, and records when that first happened. */
 export async function publishVersion(db: Db, projectId: string, version: number): Promise<Project | null> {
   return db.first<Project>(
-    {
-      name: "publish_version",
-      text: `with shown as (
-          update flow_versions set first_published_at = now()
-          where org_id = current_org() and project_id = $1::uuid and version = $2::int and first_published_at is null)
-        update projects set published_version = $2::int,
-          revision = revision + (published_version is distinct from $2::int)::int,
-          updated_at = case when published_version is distinct from $2::int then now() else updated_at end
-        where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
-    },
+    `with shown as (
+        update flow_versions set first_published_at = now()
+        where org_id = current_org() and project_id = $1::uuid and version = $2::int and first_published_at is null)
+      update projects set published_version = $2::int,
+        revision = revision + (published_version is distinct from $2::int)::int,
+        updated_at = case when published_version is distinct from $2::int then now() else updated_at end
+      where project_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
     [projectId, version],
   );
 }
@@ -125,11 +103,8 @@ export async function publishVersion(db: Db, projectId: string, version: number)
 /** Takes the next version number of a locked project. */
 export async function takeNextVersion(db: Db, projectId: string): Promise<number> {
   const rows = await db.query<{ latest_version: number }>(
-    {
-      name: "take_next_version",
-      text: `update projects set latest_version = latest_version + 1, revision = revision + 1, updated_at = now()
-        where project_id = $1::uuid and ${LIVE} returning latest_version`,
-    },
+    `update projects set latest_version = latest_version + 1, revision = revision + 1, updated_at = now()
+      where project_id = $1::uuid and ${LIVE} returning latest_version`,
     [projectId],
   );
   const row = rows[0];
@@ -140,11 +115,8 @@ export async function takeNextVersion(db: Db, projectId: string): Promise<number
 /** Deletes a project; false if there is none. Its runs continue. */
 export async function deleteProject(db: Db, projectId: string): Promise<boolean> {
   return db.any(
-    {
-      name: "delete_project",
-      text: `update projects set deleted_at = now(), updated_at = now(), revision = revision + 1
-        where project_id = $1::uuid and ${LIVE}`,
-    },
+    `update projects set deleted_at = now(), updated_at = now(), revision = revision + 1
+      where project_id = $1::uuid and ${LIVE}`,
     [projectId],
   );
 }

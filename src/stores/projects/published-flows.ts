@@ -8,11 +8,8 @@ const PUBLISHED = "p.org_id = current_org() and p.deleted_at is null and p.publi
 /** The published flows, all or of these ids, in the order of their ids. */
 export function publishedFlows(db: Db, projectIds: readonly string[] | null): Promise<NamedFlow[]> {
   return db.query<NamedFlow>(
-    {
-      name: "published_flows",
-      text: `select p.project_id, p.name from projects p where ${PUBLISHED} and ($1::uuid[] is null or p.project_id = any ($1::uuid[]))
-        order by p.project_id`,
-    },
+    `select p.project_id, p.name from projects p where ${PUBLISHED} and ($1::uuid[] is null or p.project_id = any ($1::uuid[]))
+      order by p.project_id`,
     [projectIds],
   );
 }
@@ -26,12 +23,9 @@ export interface PublishedFlow extends NamedFlow {
 /** Those flows that are published, with their definitions, in the order of their ids. */
 export function publishedDefinitions(db: Db, projectIds: readonly string[]): Promise<PublishedFlow[]> {
   return db.query<PublishedFlow>(
-    {
-      name: "published_definitions",
-      text: `select p.project_id, p.name, v.version, v.content_hash, ${DEFINITION}
-        from projects p join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
-        where ${PUBLISHED} and p.project_id = any ($1::uuid[]) order by p.project_id`,
-    },
+    `select p.project_id, p.name, v.version, v.content_hash, ${DEFINITION}
+      from projects p join flow_versions v on v.project_id = p.project_id and v.version = p.published_version
+      where ${PUBLISHED} and p.project_id = any ($1::uuid[]) order by p.project_id`,
     [projectIds],
   );
 }

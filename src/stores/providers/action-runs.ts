@@ -34,13 +34,10 @@ const OWN = "org_id = current_org() and action_run_id = $1::uuid";
 /** Adds a run of an action; an existing one of the same id (the request was retried) stays as it is. */
 export async function insertActionRun(db: Db, run: NewActionRun): Promise<void> {
   await db.query(
-    {
-      name: "insert_action_run",
-      text: `insert into action_runs
-          (action_run_id, org_id, provider_id, action_id, connection_id, dry_run, timeout_seconds, inputs, created_by)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::boolean, $7::int, $8::jsonb, $9::uuid)
-        on conflict (action_run_id) do nothing`,
-    },
+    `insert into action_runs
+        (action_run_id, org_id, provider_id, action_id, connection_id, dry_run, timeout_seconds, inputs, created_by)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::uuid, $6::boolean, $7::int, $8::jsonb, $9::uuid)
+      on conflict (action_run_id) do nothing`,
     [
       run.action_run_id,
       run.org_id,
@@ -56,9 +53,7 @@ export async function insertActionRun(db: Db, run: NewActionRun): Promise<void> 
 }
 
 export async function findActionRun(db: Db, actionRunId: string): Promise<ActionRunRow | null> {
-  return db.first<ActionRunRow>({ name: "find_action_run", text: `select ${COLUMNS} from action_runs where ${OWN}` }, [
-    actionRunId,
-  ]);
+  return db.first<ActionRunRow>(`select ${COLUMNS} from action_runs where ${OWN}`, [actionRunId]);
 }
 
 /** How a run of an action ended. */
@@ -72,12 +67,9 @@ export interface ActionRunEnd {
 /** Writes the end of a run of an action; the first end stays. */
 export async function finishActionRun(db: Db, actionRunId: string, end: ActionRunEnd): Promise<void> {
   await db.query(
-    {
-      name: "finish_action_run",
-      text: `update action_runs set state = case when $3::jsonb is null then 'COMPLETED' else 'FAILED' end, outputs = $2::jsonb,
-          error = $3::jsonb, rendered_request = $4::jsonb, latency_ms = $5::int, finished_at = now()
-        where ${OWN} and finished_at is null`,
-    },
+    `update action_runs set state = case when $3::jsonb is null then 'COMPLETED' else 'FAILED' end, outputs = $2::jsonb,
+        error = $3::jsonb, rendered_request = $4::jsonb, latency_ms = $5::int, finished_at = now()
+      where ${OWN} and finished_at is null`,
     [
       actionRunId,
       end.outputs && jsonb(end.outputs),
@@ -102,7 +94,7 @@ export function takeUnfinishedActionRuns(
   afterMs: number,
   limit: number,
 ): Promise<Array<Pick<ActionRunRow, "org_id" | "action_run_id" | "timeout_seconds">>> {
-  return db.query({ name: "take_unfinished_action_runs", text: TAKE_UNFINISHED }, [afterMs, limit]);
+  return db.query(TAKE_UNFINISHED, [afterMs, limit]);
 }
 
 /**
@@ -111,32 +103,21 @@ export function takeUnfinishedActionRuns(
  */
 export async function beginCall(db: Db, orgId: string, callKey: string): Promise<boolean> {
   return db.any(
-    {
-      name: "begin_action_call",
-      text: `insert into action_calls (org_id, call_key) values ($1::uuid, $2::text)
-        on conflict (org_id, call_key) do nothing`,
-    },
+    `insert into action_calls (org_id, call_key) values ($1::uuid, $2::text)
+      on conflict (org_id, call_key) do nothing`,
     [orgId, callKey],
   );
 }
 
 /** Forgets a call that certainly had no effect, so that it may be made again. */
 export async function forgetCall(db: Db, callKey: string): Promise<void> {
-  await db.query(
-    {
-      name: "forget_action_call",
-      text: "delete from action_calls where org_id = current_org() and call_key = $1::text",
-    },
-    [callKey],
-  );
+  await db.query("delete from action_calls where org_id = current_org() and call_key = $1::text", [callKey]);
 }
 
 /** Removes runs that ended, and records of calls made, more than `maxAgeMs` ago; returns how many. System only. */
 export async function purgeActionRuns(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_action_runs",
-      text: `
+    `
 with calls as (
   delete from action_calls where (org_id, call_key) in (
     select org_id, call_key from action_calls where begun_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)
@@ -144,7 +125,6 @@ with calls as (
 delete from action_runs where action_run_id in (
   select action_run_id from action_runs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int
 )`,
-    },
     [maxAgeMs, limit],
   );
 }

@@ -33,37 +33,26 @@ const OWN = "org_id = current_org() and connection_id = $1::uuid";
 export async function insertConnection(db: Db, connection: NewConnection): Promise<void> {
   const { connection_id, org_id, name, provider_id, scheme, credential, created_by } = connection;
   await db.query(
-    {
-      name: "insert_connection",
-      text: `insert into connections (connection_id, org_id, name, provider_id, scheme, credential, created_by)
-        values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea, $7::uuid) on conflict (connection_id) do nothing`,
-    },
+    `insert into connections (connection_id, org_id, name, provider_id, scheme, credential, created_by)
+      values ($1::uuid, $2::uuid, $3::text, $4::text, $5::text, $6::bytea, $7::uuid) on conflict (connection_id) do nothing`,
     [connection_id, org_id, name, provider_id, scheme, credential, created_by],
   );
 }
 
 export async function findConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
-  return db.first<ConnectionRow>({ name: "find_connection", text: `select ${COLUMNS} from connections where ${OWN}` }, [
-    connectionId,
-  ]);
+  return db.first<ConnectionRow>(`select ${COLUMNS} from connections where ${OWN}`, [connectionId]);
 }
 
 /** The same, locked until the transaction ends. */
 export async function lockConnection(db: Db, connectionId: string): Promise<ConnectionRow | null> {
-  return db.first<ConnectionRow>(
-    { name: "lock_connection", text: `select ${COLUMNS} from connections where ${OWN} for update` },
-    [connectionId],
-  );
+  return db.first<ConnectionRow>(`select ${COLUMNS} from connections where ${OWN} for update`, [connectionId]);
 }
 
 /** Those ids that exist; the connections stay until the transaction ends. */
 export async function holdConnections(db: Db, connectionIds: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ connection_id: string }>(
-    {
-      name: "hold_connections",
-      text: `select connection_id from connections where org_id = current_org() and connection_id = any ($1::uuid[])
-        order by connection_id for share`,
-    },
+    `select connection_id from connections where org_id = current_org() and connection_id = any ($1::uuid[])
+      order by connection_id for share`,
     [connectionIds],
   );
   return rows.map((row) => row.connection_id);
@@ -75,7 +64,7 @@ export async function findSealedConnection(
   connectionId: string,
 ): Promise<(ConnectionRow & { readonly credential: Buffer }) | null> {
   return db.first<ConnectionRow & { readonly credential: Buffer }>(
-    { name: "find_sealed_connection", text: `select ${COLUMNS}, credential from connections where ${OWN}` },
+    `select ${COLUMNS}, credential from connections where ${OWN}`,
     [connectionId],
   );
 }
@@ -86,14 +75,11 @@ export interface ConnectionFilters {
 }
 
 export async function listConnections(db: Db, filters: ConnectionFilters, page: Keyset): Promise<ConnectionRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<ConnectionRow>(
-    {
-      name: `list_connections_${suffix}`,
-      text: `select ${COLUMNS} from connections where org_id = current_org() and connection_id ${compare} $1::uuid
-          and ($3::text is null or provider_id = $3::text) and ($4::text is null or status = $4::text)
-        order by connection_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from connections where org_id = current_org() and connection_id ${compare} $1::uuid
+        and ($3::text is null or provider_id = $3::text) and ($4::text is null or status = $4::text)
+      order by connection_id ${order} limit $2::int`,
     [bound, page.limit, filters.provider_id ?? null, filters.status ?? null],
   );
 }
@@ -112,21 +98,18 @@ export async function updateConnection(
   { name, credential, disabled }: ConnectionChange,
 ): Promise<void> {
   await db.query(
-    {
-      name: "update_connection",
-      text: `update connections set
-          name = coalesce($2::text, name),
-          scheme = coalesce($3::text, scheme),
-          credential = coalesce($4::bytea, credential),
-          credential_revision = credential_revision + case when $4::bytea is null then 0 else 1 end,
-          status = case when coalesce($5::boolean, status = 'disabled') then 'disabled'
-            when $4::bytea is not null or status = 'disabled' then 'unverified' else status end,
-          status_reason = case when $4::bytea is null and coalesce($5::boolean, status = 'disabled') = (status = 'disabled')
-            then status_reason end,
-          last_checked_at = case when $4::bytea is null then last_checked_at end,
-          revision = revision + 1, updated_at = now()
-        where ${OWN}`,
-    },
+    `update connections set
+        name = coalesce($2::text, name),
+        scheme = coalesce($3::text, scheme),
+        credential = coalesce($4::bytea, credential),
+        credential_revision = credential_revision + case when $4::bytea is null then 0 else 1 end,
+        status = case when coalesce($5::boolean, status = 'disabled') then 'disabled'
+          when $4::bytea is not null or status = 'disabled' then 'unverified' else status end,
+        status_reason = case when $4::bytea is null and coalesce($5::boolean, status = 'disabled') = (status = 'disabled')
+          then status_reason end,
+        last_checked_at = case when $4::bytea is null then last_checked_at end,
+        revision = revision + 1, updated_at = now()
+      where ${OWN}`,
     [connectionId, name ?? null, credential?.scheme ?? null, credential?.sealed ?? null, disabled ?? null],
   );
 }
@@ -134,17 +117,14 @@ export async function updateConnection(
 /** How many connections a provider has. */
 export async function countConnections(db: Db, providerId: string): Promise<number> {
   const rows = await db.query<{ count: number }>(
-    {
-      name: "count_connections",
-      text: "select count(*)::int as count from connections where org_id = current_org() and provider_id = $1::text",
-    },
+    "select count(*)::int as count from connections where org_id = current_org() and provider_id = $1::text",
     [providerId],
   );
   return rows[0]?.count ?? 0;
 }
 
 export async function deleteConnection(db: Db, connectionId: string): Promise<boolean> {
-  return db.any({ name: "delete_connection", text: `delete from connections where ${OWN}` }, [connectionId]);
+  return db.any(`delete from connections where ${OWN}`, [connectionId]);
 }
 
 /** The result of a credential's check. */
@@ -161,9 +141,7 @@ export interface CredentialFinding {
 /** Writes the result, and an event if a connection starts to fail. A disabled one stays disabled. */
 export async function recordFinding(db: Db, connectionId: string, finding: CredentialFinding): Promise<void> {
   await db.query(
-    {
-      name: "record_connection_finding",
-      text: `
+    `
 with found as (
   select connection_id, status from connections
   where ${OWN} and credential_revision = $2::int and status <> 'disabled' for update
@@ -177,7 +155,6 @@ insert into outbox (event_id, org_id, type, data)
 select $5::uuid, org_id, ${eventType("connection.error")},
   jsonb_build_object('connection_id', connection_id, 'name', name, 'provider_id', provider_id, 'reason', $4::text)
 from changed where status = 'error' and before <> 'error'`,
-    },
     [connectionId, finding.credential_revision, finding.status, finding.reason, finding.event_id],
   );
 }

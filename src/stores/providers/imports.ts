@@ -15,17 +15,13 @@ const OWN = "org_id = current_org() and provider_id = $1::text";
 const ACTION = "case when written_action::jsonb = action then written_action else action::json end as action";
 
 export async function findImportedProvider(db: Db, providerId: string): Promise<ImportedProviderRow | null> {
-  return db.first<ImportedProviderRow>(
-    { name: "find_imported_provider", text: `select provider_id, provider from imported_providers where ${OWN}` },
-    [providerId],
-  );
+  return db.first<ImportedProviderRow>(`select provider_id, provider from imported_providers where ${OWN}`, [
+    providerId,
+  ]);
 }
 
 export function listImportedProviders(db: Db): Promise<ImportedProviderRow[]> {
-  return db.query({
-    name: "list_imported_providers",
-    text: "select provider_id, provider from imported_providers where org_id = current_org()",
-  });
+  return db.query("select provider_id, provider from imported_providers where org_id = current_org()");
 }
 
 /** Adds a provider or replaces the existing one. */
@@ -36,11 +32,8 @@ export async function putImportedProvider(
   sourceUrl: string | null,
 ): Promise<void> {
   await db.query(
-    {
-      name: "put_imported_provider",
-      text: `insert into imported_providers (org_id, provider_id, provider, source_url) values ($1::uuid, $2::text, $3::jsonb, $4::text)
-        on conflict (org_id, provider_id) do update set provider = excluded.provider, source_url = excluded.source_url, updated_at = now()`,
-    },
+    `insert into imported_providers (org_id, provider_id, provider, source_url) values ($1::uuid, $2::text, $3::jsonb, $4::text)
+      on conflict (org_id, provider_id) do update set provider = excluded.provider, source_url = excluded.source_url, updated_at = now()`,
     [orgId, provider_id, jsonb(provider), sourceUrl],
   );
 }
@@ -63,9 +56,7 @@ export async function compareImportedActions(
   actions: string,
 ): Promise<ActionDifference[]> {
   return db.query<ActionDifference>(
-    {
-      name: "compare_imported_actions",
-      text: `
+    `
 with fresh as (
   select action->>'action_id' as action_id, action from jsonb_array_elements($2::jsonb) as action
 ),
@@ -78,20 +69,15 @@ select coalesce(fresh.action_id, old.action_id) as action_id,
   jsonb_build_object('before', old.action->'description'->>'llm', 'after', fresh.action->'description'->>'llm') as description
 from fresh full join old using (action_id)
 where fresh.action is distinct from old.action order by 1`,
-    },
     [providerId, actions],
   );
 }
 
 /** Locks this provider id until the transaction ends, even if there is no such provider yet: nobody else imports it. */
 export async function lockImport(db: Db, providerId: string): Promise<void> {
-  await db.query(
-    {
-      name: "lock_import",
-      text: "select pg_advisory_xact_lock(hashtextextended('import ' || current_org() || ' ' || $1::text, 0))",
-    },
-    [providerId],
-  );
+  await db.query("select pg_advisory_xact_lock(hashtextextended('import ' || current_org() || ' ' || $1::text, 0))", [
+    providerId,
+  ]);
 }
 
 /** The changes by a new import, by the ids of actions. */
@@ -110,9 +96,7 @@ export async function replaceImportedActions(
   actions: string,
 ): Promise<void> {
   await db.query(
-    {
-      name: "replace_imported_actions",
-      text: `
+    `
 with fresh as (
   select written->>'action_id' as action_id, written, written::jsonb as action from json_array_elements($3::json) as written
 ),
@@ -125,7 +109,6 @@ select $1::uuid, $2::text, action_id, action, written from fresh
 on conflict (org_id, provider_id, action_id) do update set action = excluded.action, written_action = excluded.written_action
 where imported_actions.written_action::text is distinct from excluded.written_action::text
   or imported_actions.action <> excluded.action`,
-    },
     [orgId, providerId, actions],
   );
 }
@@ -142,11 +125,8 @@ export async function importedActions(
   actionIds: readonly string[],
 ): Promise<ImportedAction[]> {
   const rows = await db.query<{ action: ImportedAction }>(
-    {
-      name: "imported_actions",
-      text: `select ${ACTION} from imported_actions where ${OWN} and action_id = any ($2::text[])
-        order by array_position($2::text[], action_id)`,
-    },
+    `select ${ACTION} from imported_actions where ${OWN} and action_id = any ($2::text[])
+      order by array_position($2::text[], action_id)`,
     [providerId, actionIds],
   );
   return rows.map(({ action }) => action);
@@ -156,11 +136,8 @@ export async function importedActions(
 export async function listImportedActions(db: Db, providerId: string, page: Keyset): Promise<ImportedAction[]> {
   const [compare, order] = page.ascending ? [">", "asc"] : ["<", "desc"];
   const rows = await db.query<{ action: ImportedAction }>(
-    {
-      name: `list_imported_actions_${order}`,
-      text: `select ${ACTION} from imported_actions where ${OWN} and ($2::text is null or action_id collate "C" ${compare} $2::text)
-        order by action_id collate "C" ${order} limit $3::int`,
-    },
+    `select ${ACTION} from imported_actions where ${OWN} and ($2::text is null or action_id collate "C" ${compare} $2::text)
+      order by action_id collate "C" ${order} limit $3::int`,
     [providerId, page.beyond, page.limit],
   );
   return rows.map(({ action }) => action);
@@ -171,19 +148,14 @@ export type ActionTexts = Pick<Action, "action_id" | "name" | "description">;
 
 export function importedActionTexts(db: Db, providerId: string): Promise<ActionTexts[]> {
   return db.query<ActionTexts>(
-    {
-      name: "imported_action_texts",
-      text: `select action_id, action->>'name' as name, action->'description' as description from imported_actions where ${OWN}`,
-    },
+    `select action_id, action->>'name' as name, action->'description' as description from imported_actions where ${OWN}`,
     [providerId],
   );
 }
 
 /** Removes a provider with its actions; false if there is none. */
 export async function deleteImportedProvider(db: Db, providerId: string): Promise<boolean> {
-  return db.any({ name: "delete_imported_provider", text: `delete from imported_providers where ${OWN}` }, [
-    providerId,
-  ]);
+  return db.any(`delete from imported_providers where ${OWN}`, [providerId]);
 }
 
 /** Locks a provider until the transaction ends; null if there is none. Flows that start to use it wait. */
@@ -192,10 +164,7 @@ export async function lockImportedProvider(
   providerId: string,
 ): Promise<(ImportedProviderRow & { readonly source_url: string | null }) | null> {
   return db.first<ImportedProviderRow & { source_url: string | null }>(
-    {
-      name: "lock_imported_provider",
-      text: `select provider_id, provider, source_url from imported_providers where ${OWN} for update`,
-    },
+    `select provider_id, provider, source_url from imported_providers where ${OWN} for update`,
     [providerId],
   );
 }
@@ -206,13 +175,10 @@ export function holdImportedActions(
   actions: ReadonlyArray<{ readonly provider_id: string; readonly action_id: string }>,
 ): Promise<Array<{ provider_id: string; action_id: string }>> {
   return db.query(
-    {
-      name: "hold_imported_actions",
-      text: `select a.provider_id, a.action_id from imported_actions a
-        join imported_providers p using (org_id, provider_id)
-        join jsonb_to_recordset($1::jsonb) as wanted (provider_id text, action_id text) using (provider_id, action_id)
-        where a.org_id = current_org() order by a.provider_id, a.action_id for share of p`,
-    },
+    `select a.provider_id, a.action_id from imported_actions a
+      join imported_providers p using (org_id, provider_id)
+      join jsonb_to_recordset($1::jsonb) as wanted (provider_id text, action_id text) using (provider_id, action_id)
+      where a.org_id = current_org() order by a.provider_id, a.action_id for share of p`,
     [jsonb(actions as unknown as JsonObject[])],
   );
 }

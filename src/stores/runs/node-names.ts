@@ -20,13 +20,10 @@ export async function readNodeNames(db: Db, places: readonly NodePlace[]): Promi
   const distinct = [...new Map(places.map((place) => [keyOf(place), place])).values()];
   const steps = distinct.map(({ path }) => path.replaceAll(/\[\d+\]/g, "").split("/"));
   const rows = await db.query<{ name: string | null }>(
-    {
-      name: "read_node_names",
-      text: `select jsonb_path_query_first(v.definition, p.step::jsonpath, p.ids::jsonb) #>> '{}' as name
-        from unnest($1::uuid[], $2::int[], $3::text[], $4::text[]) with ordinality as p (project_id, version, step, ids, at)
-        left join flow_versions v on v.org_id = current_org() and v.project_id = p.project_id and v.version = p.version
-        order by p.at`,
-    },
+    `select jsonb_path_query_first(v.definition, p.step::jsonpath, p.ids::jsonb) #>> '{}' as name
+      from unnest($1::uuid[], $2::int[], $3::text[], $4::text[]) with ordinality as p (project_id, version, step, ids, at)
+      left join flow_versions v on v.org_id = current_org() and v.project_id = p.project_id and v.version = p.version
+      order by p.at`,
     [
       distinct.map(({ project_id }) => project_id),
       distinct.map(({ flow_version }) => flow_version),

@@ -31,11 +31,8 @@ const COLUMNS = `${FACTS}, inputs, output`;
 /** The nodes of a run, the top level first, each level in the order they started. At most `limit`. */
 export async function listNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
   return db.query<NodeRunRow>(
-    {
-      name: "list_node_runs",
-      text: `select ${COLUMNS} from node_runs where run_id = $1::uuid
-        order by path <> node_id, coalesce(started_at, finished_at), path limit $2::integer`,
-    },
+    `select ${COLUMNS} from node_runs where run_id = $1::uuid
+      order by path <> node_id, coalesce(started_at, finished_at), path limit $2::integer`,
     [runId, limit],
   );
 }
@@ -43,11 +40,8 @@ export async function listNodeRuns(db: Db, runId: string, limit: number): Promis
 /** The same without inputs and outputs. */
 export async function outlineNodeRuns(db: Db, runId: string, limit: number): Promise<NodeRunRow[]> {
   return db.query<NodeRunRow>(
-    {
-      name: "outline_node_runs",
-      text: `select ${FACTS}, null as inputs, null as output from node_runs where run_id = $1::uuid
-        order by path <> node_id, coalesce(started_at, finished_at), path limit $2::integer`,
-    },
+    `select ${FACTS}, null as inputs, null as output from node_runs where run_id = $1::uuid
+      order by path <> node_id, coalesce(started_at, finished_at), path limit $2::integer`,
     [runId, limit],
   );
 }
@@ -69,14 +63,11 @@ const MAX_ATTEMPTS = 20_000;
 /** The starts and ends of the attempts of a run's nodes, in the order in which they were recorded. */
 export async function listAttempts(db: Db, runId: string, paths: readonly string[]): Promise<AttemptRow[]> {
   return db.query<AttemptRow>(
-    {
-      name: "list_attempts",
-      text: `select data ->> 'path' as path, type, at, coalesce(data ->> 'attempt', data ->> 'attempts')::integer as attempt,
-          (data ->> 'started_at')::timestamptz as started_at, (data ->> 'next_attempt_at')::timestamptz as next_attempt_at,
-          nullif(data -> 'error', 'null') as error
-        from run_events where run_id = $1::uuid and type in ('node.retrying', 'node.finished') and data ->> 'path' = any ($2::text[])
-        order by seq limit ${MAX_ATTEMPTS}`,
-    },
+    `select data ->> 'path' as path, type, at, coalesce(data ->> 'attempt', data ->> 'attempts')::integer as attempt,
+        (data ->> 'started_at')::timestamptz as started_at, (data ->> 'next_attempt_at')::timestamptz as next_attempt_at,
+        nullif(data -> 'error', 'null') as error
+      from run_events where run_id = $1::uuid and type in ('node.retrying', 'node.finished') and data ->> 'path' = any ($2::text[])
+      order by seq limit ${MAX_ATTEMPTS}`,
     [runId, paths],
   );
 }
@@ -84,10 +75,7 @@ export async function listAttempts(db: Db, runId: string, paths: readonly string
 /** The children of a run whose ids end like this. */
 export async function childRunIds(db: Db, runId: string, ends: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
-    {
-      name: "child_run_ids",
-      text: "select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])",
-    },
+    "select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])",
     [runId, ends],
   );
   return rows.map(({ run_id }) => run_id);
@@ -96,11 +84,8 @@ export async function childRunIds(db: Db, runId: string, ends: readonly string[]
 /** The passages that a node's value is based on. For a model with tools, its steps have them. */
 export async function citationsAt(db: Db, runId: string, path: string): Promise<Json[]> {
   const rows = await db.query<{ citations: Json[] }>(
-    {
-      name: "citations_at",
-      text: `select citations from node_runs where run_id = $1::uuid and citations is not null
-        and (path = $2::text or path ^@ ($2::text || '/steps[')) order by path`,
-    },
+    `select citations from node_runs where run_id = $1::uuid and citations is not null
+      and (path = $2::text or path ^@ ($2::text || '/steps[')) order by path`,
     [runId, path],
   );
   return rows.flatMap(({ citations }) => citations);
@@ -114,10 +99,7 @@ export interface NodeRunDetailRow extends NodeRunRow {
 /** One node of a run, or null. */
 export async function getNodeRun(db: Db, runId: string, path: string): Promise<NodeRunDetailRow | null> {
   return db.first<NodeRunDetailRow>(
-    {
-      name: "get_node_run",
-      text: `select ${COLUMNS}, long_values from node_runs where run_id = $1::uuid and path = $2::text`,
-    },
+    `select ${COLUMNS}, long_values from node_runs where run_id = $1::uuid and path = $2::text`,
     [runId, path],
   );
 }
@@ -125,11 +107,8 @@ export async function getNodeRun(db: Db, runId: string, path: string): Promise<N
 /** The outputs so far of a run's top-level output nodes, by node id, except values too long for the record. */
 export async function outputsSoFar(db: Db, runId: string): Promise<Record<string, Json>> {
   const rows = await db.query<{ node_id: string; output: Json }>(
-    {
-      name: "outputs_so_far",
-      text: `select node_id, output from node_runs
-        where run_id = $1::uuid and type = 'output' and path = node_id and state = 'COMPLETED' and not truncated order by finished_at, path`,
-    },
+    `select node_id, output from node_runs
+      where run_id = $1::uuid and type = 'output' and path = node_id and state = 'COMPLETED' and not truncated order by finished_at, path`,
     [runId],
   );
   return Object.fromEntries(rows.map((row) => [row.node_id, row.output]));
@@ -138,12 +117,9 @@ export async function outputsSoFar(db: Db, runId: string): Promise<Record<string
 /** The outputs of a run's top-level nodes that are stored whole. */
 export async function recordedValues(db: Db, runId: string): Promise<Array<{ node_id: string; value: StoredValue }>> {
   return db.query<{ node_id: string; value: StoredValue }>(
-    {
-      name: "whole_values",
-      text: `select node_id, case when truncated then jsonb_build_object('ref', long_values -> 'output')
-          else jsonb_build_object('v', output) end as value from node_runs
-        where run_id = $1::uuid and path = node_id and state = 'COMPLETED' and (not truncated or long_values ? 'output')`,
-    },
+    `select node_id, case when truncated then jsonb_build_object('ref', long_values -> 'output')
+        else jsonb_build_object('v', output) end as value from node_runs
+      where run_id = $1::uuid and path = node_id and state = 'COMPLETED' and (not truncated or long_values ? 'output')`,
     [runId],
   );
 }
@@ -151,10 +127,7 @@ export async function recordedValues(db: Db, runId: string): Promise<Array<{ nod
 /** The nodes of a run that have not ended. */
 export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow[]> {
   return db.query<NodeRunRow>(
-    {
-      name: "unfinished_nodes",
-      text: `select ${COLUMNS} from node_runs where run_id = $1::uuid and state in ('RUNNING', 'RETRYING', 'PAUSED')`,
-    },
+    `select ${COLUMNS} from node_runs where run_id = $1::uuid and state in ('RUNNING', 'RETRYING', 'PAUSED')`,
     [runId],
   );
 }

@@ -47,19 +47,19 @@ export async function listOrganisationPauses(db: Db, filter: PauseFilter, page: 
     );
   }
   return db.query<ListedPauseRow>(
-    `select ${COLUMNS} from ${PAUSES} join runs r using (run_id) where ${conditions.join(" and ")}
+    {
+      text: `select ${COLUMNS} from ${PAUSES} join runs r using (run_id) where ${conditions.join(" and ")}
      order by p.pause_id ${order} limit $2::int`,
+      prepared: false,
+    },
     values,
   );
 }
 
 export async function findPause(db: Db, pauseId: string): Promise<ListedPauseRow | null> {
   return db.first<ListedPauseRow>(
-    {
-      name: "find_pause",
-      text: `select ${COLUMNS} from ${PAUSES} join runs r using (run_id)
-        where p.org_id = current_org() and p.pause_id = $1::uuid`,
-    },
+    `select ${COLUMNS} from ${PAUSES} join runs r using (run_id)
+      where p.org_id = current_org() and p.pause_id = $1::uuid`,
     [pauseId],
   );
 }

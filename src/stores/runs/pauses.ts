@@ -21,12 +21,9 @@ export const PAUSES = "run_pauses p left join run_pause_texts t using (pause_id)
 /** The pauses that a run shows, in order: its own, and its sub-flows' at their paths in it. */
 export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
   const rows = await db.query<PauseRow>(
-    {
-      name: "list_pauses",
-      text: `select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = $1::uuid
-        union all
-        select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id) where shown.run_id = $1::uuid`,
-    },
+    `select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = $1::uuid
+      union all
+      select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id) where shown.run_id = $1::uuid`,
     [runId],
   );
   return inOrder(rows.map(atShownPath));
@@ -35,10 +32,7 @@ export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
 /** The runs that show a pause of a sub-flow's run as their own, the outermost first. */
 export async function runsShowing(db: Db, pauseId: string): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
-    {
-      name: "runs_showing",
-      text: "select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc",
-    },
+    "select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc",
     [pauseId],
   );
   return rows.map((row) => row.run_id);

@@ -17,11 +17,8 @@ export interface RetryingNode {
 /** For each of these runs, the node that has been retried for longest; runs without one are left out. */
 export async function longestRetrying(db: Db, runIds: readonly string[]): Promise<RetryingNode[]> {
   return db.query<RetryingNode>(
-    {
-      name: "longest_retrying",
-      text: `select distinct on (run_id) run_id, node_id, path, error, attempts, started_at, next_attempt_at
-        from node_runs where run_id = any ($1::uuid[]) and state = 'RETRYING' order by run_id, started_at, path`,
-    },
+    `select distinct on (run_id) run_id, node_id, path, error, attempts, started_at, next_attempt_at
+      from node_runs where run_id = any ($1::uuid[]) and state = 'RETRYING' order by run_id, started_at, path`,
     [runIds],
   );
 }

@@ -28,14 +28,11 @@ export async function beginText(db: Db, place: TextPlace, text: string): Promise
   for (let tries = 1; ; tries += 1) {
     try {
       const rows = await db.query<{ attempt: number }>(
-        {
-          name: "begin_text",
-          text: `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
-            select $1::uuid, current_org(), $2::text, greatest($3::integer, (
-              select case when d.step >= $4::integer then d.attempt + 1 else d.attempt end from run_deltas d
-              where d.run_id = $1::uuid and d.path = $2::text order by d.attempt desc, d.step desc limit 1)), $4::integer, 0, $5::text
-            returning attempt`,
-        },
+        `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
+          select $1::uuid, current_org(), $2::text, greatest($3::integer, (
+            select case when d.step >= $4::integer then d.attempt + 1 else d.attempt end from run_deltas d
+            where d.run_id = $1::uuid and d.path = $2::text order by d.attempt desc, d.step desc limit 1)), $4::integer, 0, $5::text
+          returning attempt`,
         [place.run_id, place.path, place.attempt, place.step, text],
       );
       return rows[0]?.attempt ?? place.attempt;
@@ -48,14 +45,11 @@ export async function beginText(db: Db, place: TextPlace, text: string): Promise
 /** Writes further pieces, of any runs of one organisation. Existing ones stay. */
 export async function appendDeltas(db: Db, rows: readonly DeltaRow[]): Promise<void> {
   await db.query(
-    {
-      name: "append_deltas",
-      text: `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
-        select run_id, current_org(), path, attempt, step, from_char, text
-        from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
-          as d (run_id, path, attempt, step, from_char, text)
-        on conflict do nothing`,
-    },
+    `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
+      select run_id, current_org(), path, attempt, step, from_char, text
+      from unnest($1::uuid[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[])
+        as d (run_id, path, attempt, step, from_char, text)
+      on conflict do nothing`,
     [
       rows.map((row) => row.run_id),
       rows.map((row) => row.path),
@@ -75,11 +69,8 @@ export async function listDeltas(
   limit: number,
 ): Promise<Array<Omit<DeltaRow, "run_id"> & { readonly id: number }>> {
   return db.query(
-    {
-      name: "list_deltas",
-      text: `select id, path, attempt, step, from_char, text from run_deltas
-        where run_id = $1::uuid and id > $2::bigint order by id limit $3::integer`,
-    },
+    `select id, path, attempt, step, from_char, text from run_deltas
+      where run_id = $1::uuid and id > $2::bigint order by id limit $3::integer`,
     [runId, after, limit],
   );
 }
@@ -87,24 +78,21 @@ export async function listDeltas(
 /** Removes the pieces of up to `limit` runs that ended more than `ms` ago or are gone; returns of how many runs. */
 export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<number> {
   const rows = await db.query<{ runs: number }>(
-    {
-      name: "purge_deltas",
-      // Steps from run to run through the index, because each has many rows.
-      text: `with recursive streamed as (
-          (select run_id from run_deltas order by run_id limit 1)
-          union all
-          select (select d.run_id from run_deltas d where d.run_id > s.run_id order by d.run_id limit 1)
-          from streamed s where s.run_id is not null
-        ), over as materialized (
-          select s.run_id from streamed s left join runs r on r.run_id = s.run_id
-          where s.run_id is not null and (r.run_id is null
-            or r.state in (${TERMINAL}) and r.finished_at < now() - make_interval(secs => $1::float8 / 1000))
-          limit $2::integer
-        ), gone as (
-          delete from run_deltas using over where run_deltas.run_id = over.run_id
-        )
-        select count(*)::integer as runs from over`,
-    },
+    // Steps from run to run through the index, because each has many rows.
+    `with recursive streamed as (
+        (select run_id from run_deltas order by run_id limit 1)
+        union all
+        select (select d.run_id from run_deltas d where d.run_id > s.run_id order by d.run_id limit 1)
+        from streamed s where s.run_id is not null
+      ), over as materialized (
+        select s.run_id from streamed s left join runs r on r.run_id = s.run_id
+        where s.run_id is not null and (r.run_id is null
+          or r.state in (${TERMINAL}) and r.finished_at < now() - make_interval(secs => $1::float8 / 1000))
+        limit $2::integer
+      ), gone as (
+        delete from run_deltas using over where run_deltas.run_id = over.run_id
+      )
+      select count(*)::integer as runs from over`,
     [ms, limit],
   );
   return rows[0]?.runs ?? 0;

@@ -23,10 +23,7 @@ export interface RunEventRow {
 /** The events of a run after number `after`, in their order. */
 export async function listRunEvents(db: Db, runId: string, after: number, limit: number): Promise<RunEventRow[]> {
   return db.query<RunEventRow>(
-    {
-      name: "list_run_events",
-      text: "select seq, type, at, data from run_events where run_id = $1::uuid and seq > $2::integer order by seq limit $3::integer",
-    },
+    "select seq, type, at, data from run_events where run_id = $1::uuid and seq > $2::integer order by seq limit $3::integer",
     [runId, after, limit],
   );
 }
@@ -34,11 +31,8 @@ export async function listRunEvents(db: Db, runId: string, after: number, limit:
 /** The paths of the nodes that had ended by event number `seq`. */
 export async function endedBefore(db: Db, runId: string, seq: number): Promise<string[]> {
   const rows = await db.query<{ path: string }>(
-    {
-      name: "ended_before",
-      text: `select data ->> 'path' as path from run_events
-        where run_id = $1::uuid and seq <= $2::integer and type = 'node.finished'`,
-    },
+    `select data ->> 'path' as path from run_events
+      where run_id = $1::uuid and seq <= $2::integer and type = 'node.finished'`,
     [runId, seq],
   );
   return rows.map(({ path }) => path);

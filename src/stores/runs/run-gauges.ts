@@ -12,13 +12,10 @@ export interface LiveRuns {
 
 /** How many runs are in each state except the terminal ones, and for how long the oldest has been. System only. */
 export async function countLiveRunsByState(db: Db): Promise<LiveRuns[]> {
-  return db.query<LiveRuns>({
-    name: "count_live_runs_by_state",
-    text: `select state, count(*)::integer as runs,
-        greatest(0, extract(epoch from clock_timestamp() - min(case state
-          when 'PENDING' then greatest(created_at, run_at)
-          when 'PAUSED' then paused_at
-          else coalesce(started_at, created_at) end)))::float8 as oldest_seconds
-      from runs where state in (${OPEN}) group by state`,
-  });
+  return db.query<LiveRuns>(`select state, count(*)::integer as runs,
+      greatest(0, extract(epoch from clock_timestamp() - min(case state
+        when 'PENDING' then greatest(created_at, run_at)
+        when 'PAUSED' then paused_at
+        else coalesce(started_at, created_at) end)))::float8 as oldest_seconds
+    from runs where state in (${OPEN}) group by state`);
 }

@@ -48,45 +48,36 @@ const OPEN = "state in ('PENDING', 'RUNNING')";
 /** Inserts a job; null if the id exists (the same request, retried). */
 export async function insertRunJob(db: Db, job: NewRunJob): Promise<RunJobRow | null> {
   return db.first<RunJobRow>(
-    {
-      name: "insert_run_job",
-      text: `insert into run_jobs (job_id, org_id, action, filter, version, created_by_type, created_by_id)
-        values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int, $6::text, $7::uuid)
-        on conflict (job_id) do nothing returning ${COLUMNS}`,
-    },
+    `insert into run_jobs (job_id, org_id, action, filter, version, created_by_type, created_by_id)
+      values ($1::uuid, $2::uuid, $3::text, $4::jsonb, $5::int, $6::text, $7::uuid)
+      on conflict (job_id) do nothing returning ${COLUMNS}`,
     [job.job_id, job.org_id, job.action, jsonb(job.filter), job.version, job.created_by_type, job.created_by_id],
   );
 }
 
 /** Records how many runs a job has found. */
 export async function setMatched(db: Db, jobId: string, matched: number): Promise<void> {
-  await db.query({ name: "match_run_job", text: `update run_jobs set matched = $2::int where ${ONE}` }, [
-    jobId,
-    matched,
-  ]);
+  await db.query(`update run_jobs set matched = $2::int where ${ONE}`, [jobId, matched]);
 }
 
 /** One job, or null. */
 export async function findRunJob(db: Db, jobId: string): Promise<RunJobRow | null> {
-  return db.first<RunJobRow>({ name: "find_run_job", text: `select ${COLUMNS} from run_jobs where ${ONE}` }, [jobId]);
+  return db.first<RunJobRow>(`select ${COLUMNS} from run_jobs where ${ONE}`, [jobId]);
 }
 
 /** A page of the organisation's jobs. */
 export async function listRunJobs(db: Db, page: Keyset): Promise<RunJobRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<RunJobRow>(
-    {
-      name: `list_run_jobs_${suffix}`,
-      text: `select ${COLUMNS} from run_jobs where org_id = current_org() and job_id ${compare} $1::uuid
-        order by job_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from run_jobs where org_id = current_org() and job_id ${compare} $1::uuid
+      order by job_id ${order} limit $2::int`,
     [bound, page.limit],
   );
 }
 
 /** Asks a job to stop before its next runs; does nothing to an ended one. */
 export async function askToAbort(db: Db, jobId: string): Promise<void> {
-  await db.query({ name: "abort_run_job", text: `update run_jobs set abort = true where ${ONE} and ${OPEN}` }, [jobId]);
+  await db.query(`update run_jobs set abort = true where ${ONE} and ${OPEN}`, [jobId]);
 }
 
 /** The next runs of a job. */
@@ -96,10 +87,7 @@ export async function nextRunsOf(
   limit: number,
 ): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
-    {
-      name: "next_runs_of_job",
-      text: `select run_id from run_job_runs where ${ONE} and run_id > coalesce($2::uuid, '${LOWEST_ID}') order by run_id limit $3::int`,
-    },
+    `select run_id from run_job_runs where ${ONE} and run_id > coalesce($2::uuid, '${LOWEST_ID}') order by run_id limit $3::int`,
     [job_id, reached, limit],
   );
   return rows.map(({ run_id }) => run_id);
@@ -112,11 +100,8 @@ export async function takeInHand(
   page: readonly RunInHand[],
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "take_run_job_page",
-      text: `update run_jobs set state = 'RUNNING', page = $3::jsonb, reached = $4::uuid, checked_at = now()
-        where ${ONE} and ${OPEN} and reached is not distinct from $2::uuid and page is null`,
-    },
+    `update run_jobs set state = 'RUNNING', page = $3::jsonb, reached = $4::uuid, checked_at = now()
+      where ${ONE} and ${OPEN} and reached is not distinct from $2::uuid and page is null`,
     [job_id, reached, jsonb(page), page.at(-1)?.run_id],
   );
 }
@@ -138,13 +123,10 @@ export async function noteRunJob(
   { done, skipped, failed, errors, page, rest }: RunJobProgress,
 ): Promise<{ readonly abort: boolean } | null> {
   return db.first<{ abort: boolean }>(
-    {
-      name: "note_run_job",
-      text: `update run_jobs set done = done + $3::int, skipped = skipped + $4::int, failed = failed + $5::int,
-          errors = case when jsonb_array_length(errors) < ${MAX_JOB_ERRORS} then errors || $6::jsonb else errors end,
-          page = $7::jsonb, checked_at = now()
-        where ${ONE} and ${OPEN} and page = $2::jsonb returning abort`,
-    },
+    `update run_jobs set done = done + $3::int, skipped = skipped + $4::int, failed = failed + $5::int,
+        errors = case when jsonb_array_length(errors) < ${MAX_JOB_ERRORS} then errors || $6::jsonb else errors end,
+        page = $7::jsonb, checked_at = now()
+      where ${ONE} and ${OPEN} and page = $2::jsonb returning abort`,
     [jobId, jsonb(page), done, skipped, failed, jsonb(errors), rest.length === 0 ? null : jsonb(rest)],
   );
 }
@@ -157,13 +139,10 @@ export async function endRunJob(
   error: RunJobError | null = null,
 ): Promise<void> {
   await db.query(
-    {
-      name: "end_run_job",
-      text: `with ended as (
-          update run_jobs set state = $2::text, errors = $3::jsonb || errors, page = null, finished_at = now()
-          where ${ONE} and ${OPEN} returning job_id)
-        delete from run_job_runs where job_id in (select job_id from ended)`,
-    },
+    `with ended as (
+        update run_jobs set state = $2::text, errors = $3::jsonb || errors, page = null, finished_at = now()
+        where ${ONE} and ${OPEN} returning job_id)
+      delete from run_job_runs where job_id in (select job_id from ended)`,
     [jobId, state, jsonb(error === null ? [] : [error])],
   );
 }
@@ -172,17 +151,14 @@ const TAKE_OPEN = takeStale({ table: "run_jobs", key: "job_id", where: OPEN, col
 
 /** Jobs that should be running, to be restarted; each is taken once in a while. */
 export async function takeOpenRunJobs(db: Db, olderThanMs: number, limit: number): Promise<RunJobInput[]> {
-  return db.query<RunJobInput>({ name: "take_open_run_jobs", text: TAKE_OPEN }, [olderThanMs, limit]);
+  return db.query<RunJobInput>(TAKE_OPEN, [olderThanMs, limit]);
 }
 
 /** Removes jobs that ended before `maxAgeMs`; how many. System only. */
 export async function purgeRunJobs(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_run_jobs",
-      text: `delete from run_jobs where job_id in (
-          select job_id from run_jobs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)`,
-    },
+    `delete from run_jobs where job_id in (
+      select job_id from run_jobs where finished_at < now() - make_interval(secs => $1::float8 / 1000) limit $2::int)`,
     [maxAgeMs, limit],
   );
 }

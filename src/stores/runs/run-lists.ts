@@ -86,9 +86,12 @@ const stuckSince = (time: string): string => `(case
 export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: Keyset): Promise<RunListRow[]> {
   const { values, order, walk, walks } = walkRuns(orgId, filter, page);
   if (walks.length === 0) return [];
-  if (walks.length === 1) return db.query<RunListRow>(walk(COLUMNS, walks[0]), values);
+  if (walks.length === 1) return db.query<RunListRow>({ text: walk(COLUMNS, walks[0]), prepared: false }, values);
   return db.query<RunListRow>(
-    `select ${COLUMNS} from (${merged(walk, walks)} order by run_id ${order} limit ${page.limit}) as found join runs r using (run_id) order by r.run_id ${order}`,
+    {
+      text: `select ${COLUMNS} from (${merged(walk, walks)} order by run_id ${order} limit ${page.limit}) as found join runs r using (run_id) order by r.run_id ${order}`,
+      prepared: false,
+    },
     values,
   );
 }
@@ -98,7 +101,7 @@ export async function countRuns(db: Db, orgId: string, filter: RunFilter, most: 
   const { values, walk, walks } = walkRuns(orgId, filter, { beyond: null, ascending: true, limit: most });
   if (walks.length === 0) return 0;
   const rows = await db.query<{ n: number }>(
-    `select least(count(*), ${most})::int as n from (${merged(walk, walks)}) as found`,
+    { text: `select least(count(*), ${most})::int as n from (${merged(walk, walks)}) as found`, prepared: false },
     values,
   );
   return rows[0]?.n ?? 0;
@@ -116,9 +119,12 @@ export async function keepRunsOf(
   const found = merged(walk, walks);
   const job = `$${values.push(job_id)}::uuid`;
   const rows = await db.query<{ n: number }>(
-    `with kept as (insert into run_job_runs (job_id, org_id, run_id)
+    {
+      text: `with kept as (insert into run_job_runs (job_id, org_id, run_id)
         select ${job}, current_org(), run_id from (${found}) as found order by run_id limit ${most} returning run_id)
       select count(*)::int as n from kept`,
+      prepared: false,
+    },
     values,
   );
   return rows[0]?.n ?? 0;

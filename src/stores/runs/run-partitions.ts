@@ -8,10 +8,7 @@ export const PARTITIONED = ["run_events", "node_runs", "agent_steps"] as const;
  * keeps runs; null: for ever. System only.
  */
 export async function makePartition(db: Db, days: number | null): Promise<boolean> {
-  const rows = await db.query<{ name: string | null }>(
-    { name: "make_run_partition", text: "select make_run_partition($1::int) as name" },
-    [days],
-  );
+  const rows = await db.query<{ name: string | null }>("select make_run_partition($1::int) as name", [days]);
   return typeof rows[0]?.name === "string";
 }
 
@@ -21,10 +18,7 @@ export async function makePartition(db: Db, days: number | null): Promise<boolea
  * System only.
  */
 export async function dropPartition(db: Db, days: number | null): Promise<boolean> {
-  const rows = await db.query<{ name: string | null }>(
-    { name: "drop_run_partition", text: "select drop_run_partition($1::int) as name" },
-    [days],
-  );
+  const rows = await db.query<{ name: string | null }>("select drop_run_partition($1::int) as name", [days]);
   return typeof rows[0]?.name === "string";
 }
 

@@ -7,13 +7,7 @@ import type { RunRow } from "./runs.ts";
 
 /** One run if it is terminal or paused, so that a waiter checks and reads it in one query. */
 export async function getSettledRun(db: Db, runId: string): Promise<RunRow | null> {
-  return db.first<RunRow>(
-    {
-      name: "get_settled_run",
-      text: `select * from runs where run_id = $1::uuid and state in ('PAUSED', ${TERMINAL})`,
-    },
-    [runId],
-  );
+  return db.first<RunRow>(`select * from runs where run_id = $1::uuid and state in ('PAUSED', ${TERMINAL})`, [runId]);
 }
 
 /** The version of a run's record. Every visible change raises one of the two. */
@@ -26,10 +20,7 @@ export interface RunPosition {
 /** One run if its record has left this position. */
 export async function getRunBeyond(db: Db, position: RunPosition): Promise<RunRow | null> {
   return db.first<RunRow>(
-    {
-      name: "get_run_beyond",
-      text: "select * from runs where run_id = $1::uuid and (event_seq <> $2::integer or state <> $3::text)",
-    },
+    "select * from runs where run_id = $1::uuid and (event_seq <> $2::integer or state <> $3::text)",
     [position.run_id, position.event_seq, position.state],
   );
 }
@@ -43,12 +34,9 @@ export async function runPositions(
   runIds: readonly string[],
 ): Promise<Array<RunPosition & { readonly text_id: number | null }>> {
   return db.query(
-    {
-      name: "run_positions",
-      text: `select run_id, state, event_seq,
-          (select d.id from run_deltas d where d.run_id = runs.run_id order by d.id desc limit 1) as text_id
-        from runs where run_id = any ($1::uuid[])`,
-    },
+    `select run_id, state, event_seq,
+        (select d.id from run_deltas d where d.run_id = runs.run_id order by d.id desc limit 1) as text_id
+      from runs where run_id = any ($1::uuid[])`,
     [runIds],
   );
 }
@@ -56,11 +44,8 @@ export async function runPositions(
 /** How many runs of a project are open. */
 export async function countOpenRuns(db: Db, projectId: string): Promise<number> {
   const rows = await db.query<{ open: number }>(
-    {
-      name: "count_open_runs",
-      text: `select count(*)::int as open from runs
-        where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})`,
-    },
+    `select count(*)::int as open from runs
+      where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})`,
     [projectId],
   );
   return rows[0]?.open ?? 0;
@@ -69,11 +54,8 @@ export async function countOpenRuns(db: Db, projectId: string): Promise<number> 
 /** The ids of a project's open runs, in order, beyond `after`. */
 export async function openRuns(db: Db, projectId: string, after: string, limit: number): Promise<string[]> {
   const rows = await db.query<{ run_id: string }>(
-    {
-      name: "open_runs",
-      text: `select run_id from runs where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})
-        and run_id > $2::uuid order by run_id limit $3::int`,
-    },
+    `select run_id from runs where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})
+      and run_id > $2::uuid order by run_id limit $3::int`,
     [projectId, after, limit],
   );
   return rows.map(({ run_id }) => run_id);
@@ -86,18 +68,15 @@ export async function listPausesOf(
   each: number,
 ): Promise<Array<PauseRow & { readonly shown_in_run: string }>> {
   const rows = await db.query<PauseRow & { readonly shown_in_run: string; readonly shown_path: string | null }>(
-    {
-      name: "list_pauses_of",
-      text: `select shown.*, r.run_id as shown_in_run from unnest($1::uuid[]) as r (run_id)
-        cross join lateral (
-          select * from (
-            select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = r.run_id
-            union all
-            select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id)
-            where shown.run_id = r.run_id
-          ) as either order by created_at, pause_id limit $2::integer
-        ) as shown`,
-    },
+    `select shown.*, r.run_id as shown_in_run from unnest($1::uuid[]) as r (run_id)
+      cross join lateral (
+        select * from (
+          select ${PAUSE}, null as shown_path from ${PAUSES} where p.run_id = r.run_id
+          union all
+          select ${PAUSE}, shown.path from ${PAUSES} join run_shown_pauses as shown using (pause_id)
+          where shown.run_id = r.run_id
+        ) as either order by created_at, pause_id limit $2::integer
+      ) as shown`,
     [runIds, each],
   );
   return rows.map(({ shown_path, ...row }) => ({ ...row, path: shown_path ?? row.path }));

@@ -3,7 +3,7 @@ import type { PauseOpening, RunState, RunUpdate } from "../../domain/runs/run.ts
 import { isTerminal } from "../../domain/runs/run.ts";
 import { MAX_EVENT_DATA_BYTES } from "../../domain/webhooks/events.ts";
 import { jsonb } from "../jsonb.ts";
-import type { Db, Statement } from "../db.ts";
+import type { Db } from "../db.ts";
 import type { RunEventType } from "./run-events.ts";
 import type { RunRow } from "./runs.ts";
 
@@ -36,9 +36,9 @@ const DEFAULT_CHECK_MS = 60_000;
 const CALL = `from record_run($1::uuid, $2::text, $3::text, $4::timestamptz, $5::text, $6::jsonb, $7::jsonb, $8::jsonb, $9::jsonb,
   $10::uuid[], $11::jsonb, $12::jsonb, $13::jsonb, $14::float8, $15::uuid[], $16::integer) where old_state is not null`;
 const CHANGED = "old_state, new_state as state, project as project_id, latency_ms, changed_nodes";
-const RECORD_PROGRESS: Statement = { name: "record_run", text: `select ${CHANGED} ${CALL}` };
+const RECORD_PROGRESS = `select ${CHANGED} ${CALL}`;
 // Waiters for a change of state get the row with the write itself.
-const RECORD_STATE: Statement = { name: "record_run_state", text: `select ${CHANGED}, (run).* ${CALL}` };
+const RECORD_STATE = `select ${CHANGED}, (run).* ${CALL}`;
 
 /**
  * Persists the changes of a run since the last write: its state, nodes, pauses, events and the outbox rows of the
@@ -84,7 +84,7 @@ function withTexts(pause: PauseOpening): PauseOpening & { readonly data_text: st
 
 /** Locks the run's row first, like every writer of a run's data. */
 export async function lockRun(db: Db, runId: string): Promise<void> {
-  await db.query({ name: "lock_run", text: "select 1 from runs where run_id = $1::uuid for update" }, [runId]);
+  await db.query("select 1 from runs where run_id = $1::uuid for update", [runId]);
 }
 
 /** Whether an ended run has a checkpoint. */

@@ -15,25 +15,22 @@ const UNUSED = `not exists (select from runs o where o.state in (${OPEN}) and o.
  */
 export async function purgeRuns(db: Db, days: number | null, limit: number): Promise<number> {
   const rows = await db.query(
-    {
-      name: "purge_runs",
-      text: `with kept as (${KEPT_FOR}),
-        due as (
-          select r.run_id, row_number() over (partition by k.org_id order by r.finished_at) as place
-          from kept k cross join lateral (
-            select r.run_id, r.finished_at from runs r
-            where r.project_id = k.project_id and r.state in (${TERMINAL})
-              and r.finished_at < case when k.by_policy then now() - make_interval(days => k.days)
-                else (select run_rows_wait_from($1::int)) end
-              and ${UNUSED}
-            order by r.finished_at limit $2::int
-          ) as r
-        )
-        delete from runs where run_id in (
-          select run_id from runs where run_id in (select run_id from due order by place, run_id limit $2::int)
-          for update skip locked
-        ) returning run_id`,
-    },
+    `with kept as (${KEPT_FOR}),
+      due as (
+        select r.run_id, row_number() over (partition by k.org_id order by r.finished_at) as place
+        from kept k cross join lateral (
+          select r.run_id, r.finished_at from runs r
+          where r.project_id = k.project_id and r.state in (${TERMINAL})
+            and r.finished_at < case when k.by_policy then now() - make_interval(days => k.days)
+              else (select run_rows_wait_from($1::int)) end
+            and ${UNUSED}
+          order by r.finished_at limit $2::int
+        ) as r
+      )
+      delete from runs where run_id in (
+        select run_id from runs where run_id in (select run_id from due order by place, run_id limit $2::int)
+        for update skip locked
+      ) returning run_id`,
     [days, limit],
   );
   if (days === null || rows.length === limit) return rows.length;
@@ -43,15 +40,12 @@ export async function purgeRuns(db: Db, days: number | null, limit: number): Pro
 /** Removes up to `limit` due runs that ended after the time of the partition with their records was removed. */
 async function purgeBare(db: Db, days: number, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_bare_runs",
-      text: `delete from runs where run_id in (
-          select r.run_id from runs r
-          where r.run_id < (select first_run_id(run_rows_wait_from($1::int))) and r.state in (${TERMINAL})
-            and r.finished_at < now() - make_interval(days => $1::int) and ${UNUSED}
-          order by r.run_id limit $2::int for update skip locked
-        )`,
-    },
+    `delete from runs where run_id in (
+        select r.run_id from runs r
+        where r.run_id < (select first_run_id(run_rows_wait_from($1::int))) and r.state in (${TERMINAL})
+          and r.finished_at < now() - make_interval(days => $1::int) and ${UNUSED}
+        order by r.run_id limit $2::int for update skip locked
+      )`,
     [days, limit],
   );
 }

@@ -36,21 +36,18 @@ export async function bucketRuns(
   window: CountedRuns & { readonly seconds: number; readonly buckets: number },
 ): Promise<RunBucket[]> {
   return db.query<RunBucket>(
-    {
-      name: "bucket_runs",
-      text: `with counted as (
-          select width_bucket(extract(epoch from r.created_at - $2::timestamptz), 0, $3::float8 * $4::int, $4::int) as at,
-            count(*) filter (where r.state = 'COMPLETED')::int as completed, count(*) filter (where r.state = 'FAILED')::int as failed,
-            count(*) filter (where r.state = 'CANCELLED')::int as cancelled,
-            count(*) filter (where r.state in (${OPEN}))::int as open,
-            count(*) filter (where r.state = 'PAUSED')::int as paused
-          from runs r where ${CREATED} and ${among(5)}
-            and r.created_at < $2::timestamptz + make_interval(secs => $3::float8 * $4::int) group by 1)
-        select $2::timestamptz + make_interval(secs => $3::float8 * (n - 1)) as start, coalesce(completed, 0) as completed,
-          coalesce(failed, 0) as failed, coalesce(cancelled, 0) as cancelled, coalesce(open, 0) as open,
-          coalesce(paused, 0) as paused
-        from generate_series(1, $4::int) as n left join counted on counted.at = n order by n`,
-    },
+    `with counted as (
+        select width_bucket(extract(epoch from r.created_at - $2::timestamptz), 0, $3::float8 * $4::int, $4::int) as at,
+          count(*) filter (where r.state = 'COMPLETED')::int as completed, count(*) filter (where r.state = 'FAILED')::int as failed,
+          count(*) filter (where r.state = 'CANCELLED')::int as cancelled,
+          count(*) filter (where r.state in (${OPEN}))::int as open,
+          count(*) filter (where r.state = 'PAUSED')::int as paused
+        from runs r where ${CREATED} and ${among(5)}
+          and r.created_at < $2::timestamptz + make_interval(secs => $3::float8 * $4::int) group by 1)
+      select $2::timestamptz + make_interval(secs => $3::float8 * (n - 1)) as start, coalesce(completed, 0) as completed,
+        coalesce(failed, 0) as failed, coalesce(cancelled, 0) as cancelled, coalesce(open, 0) as open,
+        coalesce(paused, 0) as paused
+      from generate_series(1, $4::int) as n left join counted on counted.at = n order by n`,
     [window.firstId, window.from, window.seconds, window.buckets, window.among ?? null],
   );
 }
@@ -58,14 +55,11 @@ export async function bucketRuns(
 /** The durations of runs created since then that have ended uncancelled. */
 export async function runLatencies(db: Db, window: CountedRuns): Promise<RunLatencies> {
   const rows = await db.query<RunLatencies>(
-    {
-      name: "run_latencies",
-      text: `select count(*)::int as ended,
-          percentile_cont(0.5) within group (order by ms)::float8 as p50_ms, percentile_cont(0.95) within group (order by ms)::float8 as p95_ms
-        from (select extract(epoch from r.finished_at - coalesce(r.started_at, r.created_at)) * 1000 as ms
-          from runs r where ${CREATED} and ${among(3)} and r.state in ('COMPLETED', 'FAILED')
-            and r.finished_at is not null) as taken`,
-    },
+    `select count(*)::int as ended,
+        percentile_cont(0.5) within group (order by ms)::float8 as p50_ms, percentile_cont(0.95) within group (order by ms)::float8 as p95_ms
+      from (select extract(epoch from r.finished_at - coalesce(r.started_at, r.created_at)) * 1000 as ms
+        from runs r where ${CREATED} and ${among(3)} and r.state in ('COMPLETED', 'FAILED')
+          and r.finished_at is not null) as taken`,
     [window.firstId, window.from, window.among ?? null],
   );
   return rows[0] ?? { ended: 0, p50_ms: null, p95_ms: null };
@@ -77,11 +71,8 @@ export async function openRunsByState(
   projects: readonly string[] | undefined,
 ): Promise<ReadonlyArray<{ readonly state: string; readonly runs: number; readonly oldest_at: string }>> {
   return db.query(
-    {
-      name: "open_runs_by_state",
-      text: `select state, count(*)::int as runs, min(created_at) as oldest_at from runs r
-        where org_id = current_org() and ${among(1)} and state in (${OPEN}) group by state order by state`,
-    },
+    `select state, count(*)::int as runs, min(created_at) as oldest_at from runs r
+      where org_id = current_org() and ${among(1)} and state in (${OPEN}) group by state order by state`,
     [projects ?? null],
   );
 }

@@ -12,10 +12,7 @@ export interface RunTraceRow {
 
 export async function getRunTrace(db: Db, runId: string): Promise<RunTraceRow | null> {
   return db.first<RunTraceRow>(
-    {
-      name: "get_run_trace",
-      text: "select trace_id, parent_id, sampled, linked_run_id from run_traces where run_id = $1::uuid",
-    },
+    "select trace_id, parent_id, sampled, linked_run_id from run_traces where run_id = $1::uuid",
     [runId],
   );
 }

@@ -10,7 +10,7 @@ import type {
   RunType,
 } from "../../domain/runs/run.ts";
 import { jsonb } from "../jsonb.ts";
-import type { Db, Statement } from "../db.ts";
+import type { Db } from "../db.ts";
 import { lockRoundRobin } from "../round-robin.ts";
 import { OPEN, TERMINAL } from "../states.ts";
 import type { RunTraceRow } from "./run-traces.ts";
@@ -80,7 +80,7 @@ export interface RunRow extends Omit<NewRun, "trace">, Progress {
   readonly ignored_inputs: readonly string[];
 }
 
-const INSERT_TEXT = `
+const INSERT = `
 insert into runs (run_id, org_id, project_id, flow_version, inputs, run_type, ran_by_type, ran_by_id, user_id, parent_run_id,
   resumed_from, metadata, tags, start_input, run_at, timeout_seconds, total_nodes, ignored_inputs, check_at)
 values ($1::uuid, $2::uuid, $3::uuid, $4::integer, $5::jsonb, $6, $7, $8::uuid, $9, $10::uuid, $11::jsonb, $12::jsonb, $13::text[],
@@ -88,18 +88,13 @@ values ($1::uuid, $2::uuid, $3::uuid, $4::integer, $5::jsonb, $6, $7, $8::uuid, 
 on conflict (run_id) do nothing
 returning run_id, org_id`;
 
-const INSERT: Statement = { name: "insert_run", text: INSERT_TEXT };
-
-const INSERT_TRACED: Statement = {
-  name: "insert_run_traced",
-  text: `
-with run as (${INSERT_TEXT}),
+const INSERT_TRACED = `
+with run as (${INSERT}),
 trace as (
   insert into run_traces (run_id, org_id, trace_id, parent_id, sampled, linked_run_id)
   select run_id, org_id, $19, $20, $21::boolean, $22::uuid from run
 )
-select run_id from run`,
-};
+select run_id from run`;
 
 /** Inserts a PENDING run; false if the id exists (the same request, retried). */
 export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
@@ -128,9 +123,7 @@ export async function insertRun(db: Db, run: NewRun): Promise<boolean> {
   ]);
 }
 
-const INSERT_ALL: Statement = {
-  name: "insert_runs",
-  text: `
+const INSERT_ALL = `
 with wanted as (
   select * from jsonb_to_recordset($1::jsonb) as r (run_id uuid, org_id uuid, project_id uuid, flow_version integer, inputs jsonb,
     run_type text, ran_by_type text, ran_by_id uuid, user_id text, parent_run_id uuid, resumed_from jsonb, metadata jsonb, tags text[],
@@ -151,8 +144,7 @@ with wanted as (
     jsonb_to_record(trace) as t (trace_id text, parent_id text, sampled boolean, linked_run_id uuid)
   where trace is not null
 )
-select run_id from run`,
-};
+select run_id from run`;
 
 /** Inserts PENDING runs of one organisation. Returns the ids of new ones. */
 export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<ReadonlySet<string>> {
@@ -162,17 +154,14 @@ export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<Reado
 
 /** One run, or null. */
 export async function getRun(db: Db, runId: string): Promise<RunRow | null> {
-  return db.first<RunRow>({ name: "get_run", text: "select * from runs where run_id = $1::uuid" }, [runId]);
+  return db.first<RunRow>("select * from runs where run_id = $1::uuid", [runId]);
 }
 
 /** The child of a run whose id ends with these 22 characters; null if there is none. */
 export async function findChildRun(db: Db, parentRunId: string, idEnd: string): Promise<RunRow | null> {
   return db.first<RunRow>(
-    {
-      name: "find_child_run",
-      // Matches a column rather than an expression on the id: a run may have ten thousand children.
-      text: "select * from runs where parent_run_id = $1::uuid and child_end = $2::text",
-    },
+    // Matches a column rather than an expression on the id: a run may have ten thousand children.
+    "select * from runs where parent_run_id = $1::uuid and child_end = $2::text",
     [parentRunId, idEnd],
   );
 }
@@ -180,13 +169,7 @@ export async function findChildRun(db: Db, parentRunId: string, idEnd: string): 
 /** Serialises additions of runs to the organisation until the transaction ends. */
 export async function lockRunCounts(db: Db, orgId: string): Promise<void> {
   // A separate statement: the count must begin after the lock, or it does not see runs added concurrently.
-  await db.query(
-    {
-      name: "lock_run_counts",
-      text: "select pg_advisory_xact_lock(hashtextextended('live runs ' || $1::uuid, 0))",
-    },
-    [orgId],
-  );
+  await db.query("select pg_advisory_xact_lock(hashtextextended('live runs ' || $1::uuid, 0))", [orgId]);
 }
 
 /** The runs of a project, or the runs that a key has started; empty: the runs of the organisation. */
@@ -195,19 +178,16 @@ export type RunsOf = { readonly project_id?: string } | { readonly key_id?: stri
 /** How many runs are in flight in the organisation, or in a part of it, without experiments and sub-flows. Counts up to `max`. */
 export async function countLiveRuns(db: Db, orgId: string, of: RunsOf, max: number): Promise<number> {
   // A statement for each: a plan shared by all would use the index of none.
-  const [name, condition, id] =
+  const [condition, id] =
     "project_id" in of
-      ? ["count_live_runs_of_project", "and project_id = $2::uuid", of.project_id]
+      ? ["and project_id = $2::uuid", of.project_id]
       : "key_id" in of
-        ? ["count_live_runs_of_key", "and ran_by_id = $2::uuid and ran_by_type = 'org_api_key'", of.key_id]
-        : ["count_live_runs", "and $2::uuid is null", null];
+        ? ["and ran_by_id = $2::uuid and ran_by_type = 'org_api_key'", of.key_id]
+        : ["and $2::uuid is null", null];
   const rows = await db.query<{ n: number }>(
-    {
-      name,
-      text: `select count(*)::integer as n from (
-        select 1 from runs where org_id = $1::uuid ${condition} and run_type not in ('batch', 'sub_workflow')
-          and state in (${OPEN}) limit $3) as live`,
-    },
+    `select count(*)::integer as n from (
+      select 1 from runs where org_id = $1::uuid ${condition} and run_type not in ('batch', 'sub_workflow')
+        and state in (${OPEN}) limit $3) as live`,
     [orgId, id, max],
   );
   return rows[0]?.n ?? 0;

@@ -3,23 +3,14 @@ import type { RunRow } from "./runs.ts";
 
 /** Those of these runs, of all organisations, whose workflow has not started. Some may have to be cancelled. */
 export async function runsToStart(db: Db, runIds: readonly string[]): Promise<RunRow[]> {
-  return db.query<RunRow>(
-    {
-      name: "runs_to_start",
-      text: "select * from runs where run_id = any ($1::uuid[]) and state = 'PENDING'",
-    },
-    [runIds],
-  );
+  return db.query<RunRow>("select * from runs where run_id = any ($1::uuid[]) and state = 'PENDING'", [runIds]);
 }
 
 /** Postpones the sweeper's check of queued runs. */
 export async function holdQueuedRuns(db: Db, runIds: readonly string[], holdMs: number): Promise<void> {
   await db.query(
-    {
-      name: "hold_queued_runs",
-      text: `update runs set check_at = greatest(run_at, now()) + make_interval(secs => $2::float8 / 1000)
-        where run_id = any ($1::uuid[]) and state = 'PENDING' and cancel_requested is null`,
-    },
+    `update runs set check_at = greatest(run_at, now()) + make_interval(secs => $2::float8 / 1000)
+      where run_id = any ($1::uuid[]) and state = 'PENDING' and cancel_requested is null`,
     [runIds, holdMs],
   );
 }

@@ -58,11 +58,8 @@ export async function insertSkill(
   skill: { skill_id: string; org_id: string; name: string; created_by: string | null },
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "insert_skill",
-      text: `insert into skills (skill_id, org_id, name, created_by) values ($1::uuid, $2::uuid, $3::text, $4::uuid)
-        on conflict (skill_id) do nothing`,
-    },
+    `insert into skills (skill_id, org_id, name, created_by) values ($1::uuid, $2::uuid, $3::text, $4::uuid)
+      on conflict (skill_id) do nothing`,
     [skill.skill_id, skill.org_id, skill.name, skill.created_by],
   );
 }
@@ -70,19 +67,16 @@ export async function insertSkill(
 /** Adds a version and its event. */
 export async function insertSkillVersion(db: Db, event_id: string, version: NewSkillVersion): Promise<void> {
   await db.query(
-    {
-      name: "insert_skill_version",
-      text: `with added as (
-          insert into skill_versions (skill_id, version, org_id, description, license, compatibility, metadata, allowed_tools,
-            content_hash, files, size, blob_key, created_by)
-          values ($1::uuid, $2::int, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::text[], $9::text, $10::jsonb, $11::bigint,
-            $12::text, $13::uuid)
-          returning skill_id, version, org_id, description, content_hash)
-        insert into outbox (event_id, org_id, type, data)
-        select $14::uuid, a.org_id, ${eventType("skill.version.created")}, jsonb_build_object('skill_id', a.skill_id, 'name', s.name,
-          'version', a.version, 'description', a.description, 'content_hash', a.content_hash)
-        from added a join skills s using (skill_id)`,
-    },
+    `with added as (
+        insert into skill_versions (skill_id, version, org_id, description, license, compatibility, metadata, allowed_tools,
+          content_hash, files, size, blob_key, created_by)
+        values ($1::uuid, $2::int, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::text[], $9::text, $10::jsonb, $11::bigint,
+          $12::text, $13::uuid)
+        returning skill_id, version, org_id, description, content_hash)
+      insert into outbox (event_id, org_id, type, data)
+      select $14::uuid, a.org_id, ${eventType("skill.version.created")}, jsonb_build_object('skill_id', a.skill_id, 'name', s.name,
+        'version', a.version, 'description', a.description, 'content_hash', a.content_hash)
+      from added a join skills s using (skill_id)`,
     [
       version.skill_id,
       version.version,
@@ -104,10 +98,7 @@ export async function insertSkillVersion(db: Db, event_id: string, version: NewS
 
 export async function findSkill(db: Db, skillId: string): Promise<SkillRow | null> {
   return db.first<SkillRow>(
-    {
-      name: "find_skill",
-      text: `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id = $1::uuid`,
-    },
+    `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id = $1::uuid`,
     [skillId],
   );
 }
@@ -115,7 +106,7 @@ export async function findSkill(db: Db, skillId: string): Promise<SkillRow | nul
 /** The id of the skill that has this name, or null. */
 export async function findSkillId(db: Db, name: string): Promise<string | null> {
   const rows = await db.query<{ skill_id: string }>(
-    { name: "find_skill_id", text: "select skill_id from skills where org_id = current_org() and name = $1::text" },
+    "select skill_id from skills where org_id = current_org() and name = $1::text",
     [name],
   );
   return rows[0]?.skill_id ?? null;
@@ -123,23 +114,16 @@ export async function findSkillId(db: Db, name: string): Promise<string | null> 
 
 /** Locks a skill until the transaction ends; false if there is none. */
 export async function lockSkill(db: Db, skillId: string): Promise<boolean> {
-  return db.any(
-    {
-      name: "lock_skill",
-      text: "select skill_id from skills where org_id = current_org() and skill_id = $1::uuid for update",
-    },
-    [skillId],
-  );
+  return db.any("select skill_id from skills where org_id = current_org() and skill_id = $1::uuid for update", [
+    skillId,
+  ]);
 }
 
 /** The existing ones of these skills with their latest versions, locked against deletion until the transaction ends. */
 export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<Array<[string, number]>> {
   const rows = await db.query<{ skill_id: string; latest_version: number }>(
-    {
-      name: "hold_skills",
-      text: `select skill_id, latest_version from skills where org_id = current_org() and skill_id = any ($1::uuid[])
-        order by skill_id for share`,
-    },
+    `select skill_id, latest_version from skills where org_id = current_org() and skill_id = any ($1::uuid[])
+      order by skill_id for share`,
     [skillIds],
   );
   return rows.map(({ skill_id, latest_version }) => [skill_id, latest_version]);
@@ -147,13 +131,10 @@ export async function holdSkills(db: Db, skillIds: readonly string[]): Promise<A
 
 /** A page of the organisation's skills. */
 export async function listSkills(db: Db, page: Keyset): Promise<SkillRow[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<SkillRow>(
-    {
-      name: `list_skills_${suffix}`,
-      text: `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id ${compare} $1::uuid
-        order by s.skill_id ${order} limit $2::int`,
-    },
+    `select ${SKILL} from skills s ${WITH_DEFAULT} where s.org_id = current_org() and s.skill_id ${compare} $1::uuid
+      order by s.skill_id ${order} limit $2::int`,
     [bound, page.limit],
   );
 }
@@ -165,11 +146,8 @@ export async function findSkillVersion(
   version: number | "latest" | "default",
 ): Promise<SkillVersionRow | null> {
   return db.first<SkillVersionRow>(
-    {
-      name: "find_skill_version",
-      text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid
-        and v.version = case $2::text when 'latest' then s.latest_version when 'default' then s.default_version else $2::int end`,
-    },
+    `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid
+      and v.version = case $2::text when 'latest' then s.latest_version when 'default' then s.default_version else $2::int end`,
     [skillId, String(version)],
   );
 }
@@ -181,10 +159,7 @@ export async function findSkillVersionByContent(
   contentHash: string,
 ): Promise<SkillVersionRow | null> {
   return db.first<SkillVersionRow>(
-    {
-      name: "find_skill_version_by_content",
-      text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.content_hash = $2::text`,
-    },
+    `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.content_hash = $2::text`,
     [skillId, contentHash],
   );
 }
@@ -197,10 +172,7 @@ export async function listSkillVersions(db: Db, skillId: string, page: Keyset): 
     ? [page.beyond ?? 0, ">", "asc"]
     : [page.beyond ?? LARGEST, "<", "desc"];
   return db.query<SkillVersionRow>(
-    {
-      name: `list_skill_versions_${order}`,
-      text: `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
-    },
+    `select ${VERSION} ${VERSIONS} and v.skill_id = $1::uuid and v.version ${compare} $2::int order by v.version ${order} limit $3::int`,
     [skillId, bound, page.limit],
   );
 }
@@ -208,11 +180,8 @@ export async function listSkillVersions(db: Db, skillId: string, page: Keyset): 
 /** Makes a version the latest one. */
 export async function setLatestVersion(db: Db, skillId: string, version: number): Promise<void> {
   await db.query(
-    {
-      name: "set_latest_skill_version",
-      text: `update skills set latest_version = $2::int, revision = revision + 1, updated_at = now()
-        where org_id = current_org() and skill_id = $1::uuid`,
-    },
+    `update skills set latest_version = $2::int, revision = revision + 1, updated_at = now()
+      where org_id = current_org() and skill_id = $1::uuid`,
     [skillId, version],
   );
 }
@@ -220,12 +189,9 @@ export async function setLatestVersion(db: Db, skillId: string, version: number)
 /** Makes a version the default; false if there is no such version. */
 export async function setDefaultVersion(db: Db, skillId: string, version: number): Promise<boolean> {
   return db.any(
-    {
-      name: "set_default_skill_version",
-      text: `update skills s set default_version = $2::int, revision = revision + 1, updated_at = now()
-        where s.org_id = current_org() and s.skill_id = $1::uuid
-          and exists (select from skill_versions v where v.skill_id = s.skill_id and v.version = $2::int)`,
-    },
+    `update skills s set default_version = $2::int, revision = revision + 1, updated_at = now()
+      where s.org_id = current_org() and s.skill_id = $1::uuid
+        and exists (select from skill_versions v where v.skill_id = s.skill_id and v.version = $2::int)`,
     [skillId, version],
   );
 }
@@ -233,15 +199,9 @@ export async function setDefaultVersion(db: Db, skillId: string, version: number
 /** Deletes a skill with its versions; returns the keys of their blobs, which must be deleted too. */
 export async function deleteSkillRows(db: Db, skillId: string): Promise<string[]> {
   const versions = await db.query<{ blob_key: string }>(
-    {
-      name: "delete_skill_versions",
-      text: "delete from skill_versions where org_id = current_org() and skill_id = $1::uuid returning blob_key",
-    },
+    "delete from skill_versions where org_id = current_org() and skill_id = $1::uuid returning blob_key",
     [skillId],
   );
-  await db.query(
-    { name: "delete_skill", text: "delete from skills where org_id = current_org() and skill_id = $1::uuid" },
-    [skillId],
-  );
+  await db.query("delete from skills where org_id = current_org() and skill_id = $1::uuid", [skillId]);
   return versions.map(({ blob_key }) => blob_key);
 }

@@ -25,13 +25,10 @@ export interface DueFiring extends NewFiring {
 /** Records a firing and returns its run, or the run of an earlier firing with the same key. */
 export async function recordFiring(db: Db, firing: NewFiring): Promise<string> {
   const rows = await db.query<{ run_id: string }>(
-    {
-      name: "record_firing",
-      // An update without a change: a second writer waits for the first one, and sees its run.
-      text: `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text)
-        on conflict (trigger_id, key) do update set key = excluded.key returning run_id`,
-    },
+    // An update without a change: a second writer waits for the first one, and sees its run.
+    `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text)
+      on conflict (trigger_id, key) do update set key = excluded.key returning run_id`,
     [firing.run_id, firing.org_id, firing.trigger_id, firing.key, firing.depth, firing.root ?? null],
   );
   return rows[0]?.run_id ?? firing.run_id;
@@ -43,13 +40,10 @@ export async function queueFirings(
   firings: ReadonlyArray<NewFiring & { readonly payload: JsonObject }>,
 ): Promise<void> {
   await db.query(
-    {
-      name: "queue_firings",
-      text: `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, payload, due_at)
-        select run_id, org_id, trigger_id, key, depth, payload, now() from jsonb_to_recordset($1::jsonb)
-          as f (run_id uuid, org_id uuid, trigger_id uuid, key text, depth int, payload jsonb)
-        on conflict do nothing`,
-    },
+    `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, payload, due_at)
+      select run_id, org_id, trigger_id, key, depth, payload, now() from jsonb_to_recordset($1::jsonb)
+        as f (run_id uuid, org_id uuid, trigger_id uuid, key text, depth int, payload jsonb)
+      on conflict do nothing`,
     [jsonb(firings)],
   );
 }
@@ -71,12 +65,9 @@ const DUE = lockRoundRobin({
  */
 export async function takeDueFirings(db: Db, limit: number, except: readonly string[] = []): Promise<DueFiring[]> {
   const taken = await db.query<DueFiring>(
-    {
-      name: "take_due_firings",
-      text: `update trigger_firings set attempts = attempts + 1, due_at = now() + least(interval '10 minutes', interval '5 seconds' * 2 ^ least(attempts, 10))
-        where run_id in (${DUE})
-        returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
-    },
+    `update trigger_firings set attempts = attempts + 1, due_at = now() + least(interval '10 minutes', interval '5 seconds' * 2 ^ least(attempts, 10))
+      where run_id in (${DUE})
+      returning run_id, org_id, trigger_id, key, depth, payload, attempts`,
     [limit, except],
   );
   // An update returns rows in any order. Their ids begin with their time.
@@ -85,27 +76,18 @@ export async function takeDueFirings(db: Db, limit: number, except: readonly str
 
 /** Removes a firing that has started no run, so that its cause may fire again. */
 export async function dropFiring(db: Db, runId: string): Promise<void> {
-  await db.query({ name: "drop_firing", text: "delete from trigger_firings where run_id = $1::uuid" }, [runId]);
+  await db.query("delete from trigger_firings where run_id = $1::uuid", [runId]);
 }
 
 /** Records that the run of a firing has been started. */
 export async function finishFiring(db: Db, runId: string): Promise<void> {
-  await db.query(
-    {
-      name: "finish_firing",
-      text: "update trigger_firings set due_at = null, payload = null where run_id = $1::uuid",
-    },
-    [runId],
-  );
+  await db.query("update trigger_firings set due_at = null, payload = null where run_id = $1::uuid", [runId]);
 }
 
 /** The depth of runs that triggers started. System only. */
 export async function depthsOf(db: Db, runIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const rows = await db.query<{ run_id: string; depth: number }>(
-    {
-      name: "depths_of_firings",
-      text: "select run_id, depth from trigger_firings where run_id = any ($1::uuid[])",
-    },
+    "select run_id, depth from trigger_firings where run_id = any ($1::uuid[])",
     [runIds],
   );
   return new Map(rows.map(({ run_id, depth }) => [run_id, depth]));
@@ -119,11 +101,8 @@ export async function recordDepth(
   run: { readonly run_id: string; readonly org_id: string; readonly depth: number; readonly root: string },
 ): Promise<void> {
   await db.query(
-    {
-      name: "record_run_depth",
-      text: `insert into trigger_firings (run_id, org_id, key, depth) values ($1::uuid, $2::uuid, $3::text, $4::int)
-        on conflict (run_id) do nothing`,
-    },
+    `insert into trigger_firings (run_id, org_id, key, depth) values ($1::uuid, $2::uuid, $3::text, $4::int)
+      on conflict (run_id) do nothing`,
     [run.run_id, run.org_id, run.root, run.depth],
   );
 }
@@ -136,19 +115,16 @@ export async function depthOf(db: Db, runId: string): Promise<number> {
 /** The depth of a run and the first run of its chain: itself if no run started it. */
 export async function chainOf(db: Db, runId: string): Promise<{ depth: number; root: string }> {
   const rows = await db.query<{ depth: number; root: string }>(
-    {
-      name: "chain_of_run",
-      text: `with recursive up as (
-          select $1::uuid as run_id, 0 as level
-          union all
-          select r.parent_run_id, up.level + 1 from up join runs r on r.run_id = up.run_id
-          where r.org_id = current_org() and r.parent_run_id is not null and up.level < 1000)
-        select coalesce(max(f.depth), 0) as depth,
-          coalesce((array_agg(coalesce(f.root, f.key) order by up.level)
-              filter (where f.root is not null or f.run_id is not null and f.trigger_id is null))[1],
-            (array_agg(up.run_id::text order by up.level desc))[1]) as root
-        from up left join trigger_firings f on f.run_id = up.run_id and f.org_id = current_org()`,
-    },
+    `with recursive up as (
+        select $1::uuid as run_id, 0 as level
+        union all
+        select r.parent_run_id, up.level + 1 from up join runs r on r.run_id = up.run_id
+        where r.org_id = current_org() and r.parent_run_id is not null and up.level < 1000)
+      select coalesce(max(f.depth), 0) as depth,
+        coalesce((array_agg(coalesce(f.root, f.key) order by up.level)
+            filter (where f.root is not null or f.run_id is not null and f.trigger_id is null))[1],
+          (array_agg(up.run_id::text order by up.level desc))[1]) as root
+      from up left join trigger_firings f on f.run_id = up.run_id and f.org_id = current_org()`,
     [runId],
   );
   return rows[0] ?? { depth: 0, root: runId };
@@ -157,13 +133,10 @@ export async function chainOf(db: Db, runId: string): Promise<{ depth: number; r
 /** How many open runs descend from a run, counted up to `max`. */
 export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Promise<number> {
   const rows = await db.query<{ n: number }>(
-    {
-      name: "count_live_runs_of_root",
-      text: `select count(*)::integer as n from (
-        select 1 from runs r join trigger_firings f on f.run_id = r.run_id
-        where r.org_id = current_org() and r.state in (${OPEN})
-          and f.org_id = current_org() and (f.root = $1::text or f.trigger_id is null and f.key = $1::text) limit $2::int) as live`,
-    },
+    `select count(*)::integer as n from (
+      select 1 from runs r join trigger_firings f on f.run_id = r.run_id
+      where r.org_id = current_org() and r.state in (${OPEN})
+        and f.org_id = current_org() and (f.root = $1::text or f.trigger_id is null and f.key = $1::text) limit $2::int) as live`,
     [root, max],
   );
   return rows[0]?.n ?? 0;
@@ -175,22 +148,16 @@ export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Pr
  */
 export async function purgeFirings(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   const rows = await db.query(
-    {
-      name: "purge_firings",
-      text: `delete from trigger_firings where run_id in (
-          select run_id from trigger_firings where created_at < now() - make_interval(secs => $1::float8 / 1000) and due_at is null
-          order by created_at limit $2::int
-        ) returning run_id`,
-    },
+    `delete from trigger_firings where run_id in (
+        select run_id from trigger_firings where created_at < now() - make_interval(secs => $1::float8 / 1000) and due_at is null
+        order by created_at limit $2::int
+      ) returning run_id`,
     [maxAgeMs, limit],
   );
   await db.query(
-    {
-      name: "purge_triggers",
-      text: `delete from triggers t where deleted_at < now() - make_interval(secs => $1::float8 / 1000)
-        and (kind not in ('schedule', 'poll') or applied_revision >= revision)
-        and not exists (select from trigger_firings f where f.trigger_id = t.id)`,
-    },
+    `delete from triggers t where deleted_at < now() - make_interval(secs => $1::float8 / 1000)
+      and (kind not in ('schedule', 'poll') or applied_revision >= revision)
+      and not exists (select from trigger_firings f where f.trigger_id = t.id)`,
     [maxAgeMs],
   );
   return rows.length;

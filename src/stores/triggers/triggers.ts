@@ -52,15 +52,12 @@ const WITH_LAST = `left join lateral (
 
 export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> {
   await db.query(
-    {
-      name: "insert_trigger",
-      text: `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, inputs, enabled, address_hash, secret,
-          created_by)
-        values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::jsonb, $9::boolean, $10::bytea, $11::bytea,
-          $12::uuid)
-        -- The same request, tried again: nobody has seen the address of the first attempt.
-        on conflict (id) do update set address_hash = excluded.address_hash where triggers.deleted_at is null`,
-    },
+    `insert into triggers (id, org_id, project_id, provider_id, trigger_id, kind, config, inputs, enabled, address_hash, secret,
+        created_by)
+      values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::text, $6::text, $7::jsonb, $8::jsonb, $9::boolean, $10::bytea, $11::bytea,
+        $12::uuid)
+      -- The same request, tried again: nobody has seen the address of the first attempt.
+      on conflict (id) do update set address_hash = excluded.address_hash where triggers.deleted_at is null`,
     [
       trigger.id,
       trigger.org_id,
@@ -80,10 +77,7 @@ export async function insertTrigger(db: Db, trigger: NewTrigger): Promise<void> 
 
 export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | null> {
   return db.first<TriggerDetail>(
-    {
-      name: "find_trigger",
-      text: `select ${SHOWN} from triggers t ${WITH_LAST} where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null`,
-    },
+    `select ${SHOWN} from triggers t ${WITH_LAST} where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null`,
     [id],
   );
 }
@@ -91,10 +85,7 @@ export async function findTrigger(db: Db, id: string): Promise<TriggerDetail | n
 /** The trigger with this address. System only: the caller names no organisation. */
 export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise<TriggerOf<"webhook"> | null> {
   return db.first<TriggerOf<"webhook">>(
-    {
-      name: "find_trigger_by_address",
-      text: `select ${COLUMNS} from triggers t where t.address_hash = $1::bytea and t.deleted_at is null`,
-    },
+    `select ${COLUMNS} from triggers t where t.address_hash = $1::bytea and t.deleted_at is null`,
     [addressHash],
   );
 }
@@ -102,15 +93,9 @@ export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise
 /** How many other triggers the organisation has; nobody adds one until the transaction ends. */
 export async function countTriggers(db: Db, except: string): Promise<number> {
   // A separate statement: the count must begin after the lock, or it does not see what others added.
-  await db.query({
-    name: "lock_trigger_count",
-    text: "select pg_advisory_xact_lock(hashtextextended('triggers ' || current_org(), 0))",
-  });
+  await db.query("select pg_advisory_xact_lock(hashtextextended('triggers ' || current_org(), 0))");
   const rows = await db.query<{ count: number }>(
-    {
-      name: "count_triggers",
-      text: "select count(*) from triggers where org_id = current_org() and deleted_at is null and id <> $1::uuid",
-    },
+    "select count(*) from triggers where org_id = current_org() and deleted_at is null and id <> $1::uuid",
     [except],
   );
   return rows[0]?.count ?? 0;
@@ -123,14 +108,11 @@ export async function listTriggers(
   page: Keyset,
   among: readonly string[] | undefined,
 ): Promise<TriggerDetail[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
-  const [ofProject, name] = projectId === null ? ["", "all"] : ["and project_id = $4::uuid", "project"];
+  const { bound, compare, order } = keysetSql(page);
+  const ofProject = projectId === null ? "" : "and project_id = $4::uuid";
   return db.query<TriggerDetail>(
-    {
-      name: `list_triggers_${name}_${suffix}`,
-      text: `select ${SHOWN} from (select * from triggers where org_id = current_org() and deleted_at is null and id ${compare} $1::uuid
-          and ($3::uuid[] is null or project_id = any ($3::uuid[])) ${ofProject} order by id ${order} limit $2::int) t ${WITH_LAST} order by t.id ${order}`,
-    },
+    `select ${SHOWN} from (select * from triggers where org_id = current_org() and deleted_at is null and id ${compare} $1::uuid
+      and ($3::uuid[] is null or project_id = any ($3::uuid[])) ${ofProject} order by id ${order} limit $2::int) t ${WITH_LAST} order by t.id ${order}`,
     [bound, page.limit, among ?? null, ...(projectId === null ? [] : [projectId])],
   );
 }
@@ -138,23 +120,16 @@ export async function listTriggers(
 /** Locks a trigger until the transaction ends; null if there is none. */
 export async function lockTrigger(db: Db, id: string): Promise<TriggerRow | null> {
   return db.first<TriggerRow>(
-    {
-      name: "lock_trigger",
-      text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null for update`,
-    },
+    `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid and t.deleted_at is null for update`,
     [id],
   );
 }
 
 /** A trigger, deleted or not. */
 export async function findAnyTrigger(db: Db, id: string): Promise<TriggerRow | null> {
-  return db.first<TriggerRow>(
-    {
-      name: "find_any_trigger",
-      text: `select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid`,
-    },
-    [id],
-  );
+  return db.first<TriggerRow>(`select ${COLUMNS} from triggers t where t.org_id = current_org() and t.id = $1::uuid`, [
+    id,
+  ]);
 }
 
 /**
@@ -173,12 +148,9 @@ export async function updateTrigger(
   }: Pick<TriggerRow, "id" | "inputs" | "enabled" | "secret" | "seen"> & { readonly config: JsonObject },
 ): Promise<void> {
   await db.query(
-    {
-      name: "update_trigger",
-      text: `update triggers set config = $2::jsonb, inputs = $3::jsonb, enabled = $4::boolean, secret = $5::bytea, seen = $6::jsonb,
-          last_error = null, last_error_at = null, revision = revision + 1, updated_at = now()
-        where org_id = current_org() and id = $1::uuid`,
-    },
+    `update triggers set config = $2::jsonb, inputs = $3::jsonb, enabled = $4::boolean, secret = $5::bytea, seen = $6::jsonb,
+        last_error = null, last_error_at = null, revision = revision + 1, updated_at = now()
+      where org_id = current_org() and id = $1::uuid`,
     [id, jsonb(config), jsonb(inputs), enabled, secret, seen === null ? null : jsonb(seen)],
   );
 }
@@ -186,24 +158,18 @@ export async function updateTrigger(
 /** Deletes a trigger for everything that follows; its row is removed with its last firings. */
 export async function markTriggerDeleted(db: Db, id: string): Promise<void> {
   await db.query(
-    {
-      name: "mark_trigger_deleted",
-      text: `update triggers set ${DELETED}
-        where org_id = current_org() and id = $1::uuid and deleted_at is null`,
-    },
+    `update triggers set ${DELETED}
+      where org_id = current_org() and id = $1::uuid and deleted_at is null`,
     [id],
   );
 }
 
 /** Records why a trigger has started no run. */
 export async function noteTriggerError(db: Db, id: string, message: string): Promise<void> {
-  await db.query(
-    {
-      name: "note_trigger_error",
-      text: "update triggers set last_error = $2::text, last_error_at = now() where id = $1::uuid",
-    },
-    [id, message.slice(0, 1000)],
-  );
+  await db.query("update triggers set last_error = $2::text, last_error_at = now() where id = $1::uuid", [
+    id,
+    message.slice(0, 1000),
+  ]);
 }
 
 /** Clears the error after a run has started, unless a newer one was recorded meanwhile. */
@@ -212,25 +178,19 @@ export async function forgetTriggerError(
   { id, last_error_at }: Pick<TriggerRow, "id" | "last_error_at">,
 ): Promise<void> {
   await db.query(
-    {
-      name: "forget_trigger_error",
-      // With the precision of the compared time.
-      text: `update triggers set last_error = null, last_error_at = null
-        where id = $1::uuid and date_trunc('milliseconds', last_error_at) <= $2::timestamptz`,
-    },
+    // With the precision of the compared time.
+    `update triggers set last_error = null, last_error_at = null
+      where id = $1::uuid and date_trunc('milliseconds', last_error_at) <= $2::timestamptz`,
     [id, last_error_at],
   );
 }
 
 /** Records what a poll has seen. */
 export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
-  await db.query(
-    {
-      name: "note_trigger_seen",
-      text: "update triggers set seen = $2::jsonb, last_error = null, last_error_at = null where id = $1::uuid",
-    },
-    [id, jsonb({ value })],
-  );
+  await db.query("update triggers set seen = $2::jsonb, last_error = null, last_error_at = null where id = $1::uuid", [
+    id,
+    jsonb({ value }),
+  ]);
 }
 
 /**
@@ -239,11 +199,8 @@ export async function noteSeen(db: Db, id: string, value: Json): Promise<void> {
  */
 export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pick<TriggerRow, "org_id" | "id">>> {
   return db.query<Pick<TriggerRow, "org_id" | "id">>(
-    {
-      name: "unapplied_triggers",
-      text: `select org_id, id from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
-        order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
-    },
+    `select org_id, id from triggers t where t.kind in ('schedule', 'poll') and t.applied_revision < t.revision
+      order by row_number() over (partition by org_id order by random()), random() limit $1::int`,
     [limit],
   );
 }
@@ -251,11 +208,8 @@ export async function unappliedTriggers(db: Db, limit: number): Promise<Array<Pi
 /** A page of triggers with a schedule in Temporal, by id, from `after` on, without refused schedules. System only. */
 export async function scheduledTriggers(db: Db, after: string, limit: number): Promise<TriggerRow[]> {
   return db.query<TriggerRow>(
-    {
-      name: "scheduled_triggers",
-      text: `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.deleted_at is null
-        and t.refused_revision is distinct from t.revision and t.id > $1::uuid order by t.id limit $2::int`,
-    },
+    `select ${COLUMNS} from triggers t where t.kind in ('schedule', 'poll') and t.deleted_at is null
+      and t.refused_revision is distinct from t.revision and t.id > $1::uuid order by t.id limit $2::int`,
     [after, limit],
   );
 }
@@ -263,11 +217,8 @@ export async function scheduledTriggers(db: Db, after: string, limit: number): P
 /** Records that Temporal has the schedule of a revision; false if the trigger has another one by now. */
 export async function markApplied(db: Db, id: string, revision: number): Promise<boolean> {
   return db.any(
-    {
-      name: "mark_trigger_applied",
-      text: `update triggers set applied_revision = revision
-        where org_id = current_org() and id = $1::uuid and revision = $2::int`,
-    },
+    `update triggers set applied_revision = revision
+      where org_id = current_org() and id = $1::uuid and revision = $2::int`,
     [id, revision],
   );
 }
@@ -275,11 +226,8 @@ export async function markApplied(db: Db, id: string, revision: number): Promise
 /** Records why Temporal refuses the schedule of a revision, which is not tried again. */
 export async function markRefused(db: Db, id: string, revision: number, message: string): Promise<void> {
   await db.query(
-    {
-      name: "mark_trigger_refused",
-      text: `update triggers set applied_revision = revision, refused_revision = revision, last_error = $3::text, last_error_at = now()
-        where org_id = current_org() and id = $1::uuid and revision = $2::int`,
-    },
+    `update triggers set applied_revision = revision, refused_revision = revision, last_error = $3::text, last_error_at = now()
+      where org_id = current_org() and id = $1::uuid and revision = $2::int`,
     [id, revision, message.slice(0, 1000)],
   );
 }
@@ -287,10 +235,7 @@ export async function markRefused(db: Db, id: string, revision: number, message:
 /** Deletes the triggers of a project that the transaction has locked. */
 export async function markTriggersOfProjectDeleted(db: Db, projectId: string): Promise<void> {
   await db.query(
-    {
-      name: "mark_triggers_of_project_deleted",
-      text: `update triggers set ${DELETED} where org_id = current_org() and project_id = $1::uuid and deleted_at is null`,
-    },
+    `update triggers set ${DELETED} where org_id = current_org() and project_id = $1::uuid and deleted_at is null`,
     [projectId],
   );
 }
@@ -302,11 +247,8 @@ export async function triggersOfConnection(
   limit: number,
 ): Promise<Array<{ readonly id: string; readonly project_id: string }>> {
   return db.query<{ id: string; project_id: string }>(
-    {
-      name: "triggers_of_connection",
-      text: `select id, project_id from triggers where org_id = current_org() and deleted_at is null and config ? 'connection_id'
-        and config->>'connection_id' = $1::text order by id limit $2::int`,
-    },
+    `select id, project_id from triggers where org_id = current_org() and deleted_at is null and config ? 'connection_id'
+      and config->>'connection_id' = $1::text order by id limit $2::int`,
     [connectionId, limit],
   );
 }
@@ -314,11 +256,8 @@ export async function triggersOfConnection(
 /** The enabled `run_event` triggers of some organisations. System only. */
 export async function runEventTriggers(db: Db, orgIds: readonly string[]): Promise<TriggerOf<"run_event">[]> {
   return db.query<TriggerOf<"run_event">>(
-    {
-      name: "run_event_triggers",
-      text: `select ${COLUMNS} from triggers t where t.org_id = any ($1::uuid[]) and t.kind = 'run_event' and t.enabled
-        and t.deleted_at is null`,
-    },
+    `select ${COLUMNS} from triggers t where t.org_id = any ($1::uuid[]) and t.kind = 'run_event' and t.enabled
+      and t.deleted_at is null`,
     [orgIds],
   );
 }

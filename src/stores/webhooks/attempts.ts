@@ -47,10 +47,8 @@ export function dueSubscriptions(
   shards: { readonly count: number; readonly own: readonly number[] },
 ): Promise<DueSubscription[]> {
   return db.query<DueSubscription>(
-    {
-      name: "due_webhook_subscriptions",
-      // Steps from one subscription to the next through the index, however many deliveries each has open.
-      text: `
+    // Steps from one subscription to the next through the index, however many deliveries each has open.
+    `
 with recursive due as (
   (select subscription_id, next_attempt_at from webhook_deliveries where ${OPEN}
     order by subscription_id, next_attempt_at limit 1)
@@ -62,7 +60,6 @@ with recursive due as (
 select s.subscription_id, s.org_id, ${DUE_IN_MS("due.next_attempt_at")} as due_in_ms, s.failing_since is not null as failing
 from due join webhook_subscriptions s using (subscription_id)
 where s.${ACTIVE} and get_byte(uuid_send(due.subscription_id), 15) % $1::int = any ($2::int[])`,
-    },
     [shards.count, shards.own],
   );
 }
@@ -73,10 +70,7 @@ export function organisationsOf(
   subscriptionIds: readonly string[],
 ): Promise<Array<Pick<DueSubscription, "subscription_id" | "org_id">>> {
   return db.query(
-    {
-      name: "organisations_of_subscriptions",
-      text: "select subscription_id, org_id from webhook_subscriptions where subscription_id = any ($1::uuid[])",
-    },
+    "select subscription_id, org_id from webhook_subscriptions where subscription_id = any ($1::uuid[])",
     [subscriptionIds],
   );
 }
@@ -101,9 +95,7 @@ export async function claimDeliveries(
   claimMs: number,
 ): Promise<ClaimedDeliveries> {
   const rows = await db.query<ClaimRow>(
-    {
-      name: "claim_webhook_deliveries",
-      text: `
+    `
 with wanted as (select * from unnest($1::uuid[], $2::int[]) as wanted (subscription_id, count)),
 taken as materialized (
   select picked.delivery_id
@@ -132,7 +124,6 @@ select s.subscription_id, s.org_id, s.failing_since is not null as failing,
 from wanted join webhook_subscriptions s using (subscription_id)
 left join (claimed join outbox o on o.event_id = claimed.event_id and o.org_id = claimed.org_id) using (subscription_id)
 order by claimed.delivery_id`,
-    },
     [wanted.map((each) => each.subscription_id), wanted.map((each) => each.count), claimMs, underWay],
   );
   const subscriptions = new Map(rows.map((row) => [row.subscription_id, row]));
@@ -166,9 +157,7 @@ export interface AfterAttempt {
 export function recordAttempts(db: Db, attempts: readonly AttemptRecord[]): Promise<AfterAttempt[]> {
   const column = <T>(of: (attempt: AttemptRecord) => T): T[] => attempts.map(of);
   return db.query<AfterAttempt>(
-    {
-      name: "record_webhook_attempts",
-      text: `
+    `
 with made as materialized (
   select *, coalesce(max(ord) filter (where ok) over (partition by subscription_id), 0) as last_success
   from unnest($1::uuid[], $2::uuid[], $3::int[], $4::int[], $5::boolean[], $6::timestamptz[], $7::int[], $8::text[], $9::int[],
@@ -224,7 +213,6 @@ noted as (
 select delivery_id, applies as applied, (extract(epoch from clock_timestamp() - subscription.failing_since) * 1000)::float8 as failing_ms,
   coalesce(subscription.failed_attempts, 0) as failed_attempts
 from moved left join subscription using (subscription_id)`,
-    },
     [
       column(({ job }) => job.delivery_id),
       column(({ job }) => job.subscription_id),

@@ -58,9 +58,7 @@ from (select subscription_id, row_number() over () / 200 as part from (select di
  */
 export async function insertDeliveries(db: Db, deliveries: readonly NewDelivery[]): Promise<void> {
   await db.query(
-    {
-      name: "insert_webhook_deliveries",
-      text: `
+    `
 with enabled as materialized (
   select subscription_id from webhook_subscriptions
   where subscription_id = any ($3::uuid[]) and status = 'enabled' and deleted_at is null order by subscription_id for share
@@ -74,7 +72,6 @@ queued as (
   returning subscription_id
 )
 ${NOTIFY_DUE}`,
-    },
     columnsOf(deliveries),
   );
 }
@@ -89,9 +86,7 @@ export async function requeueDeliveries(
   onlyFailed: boolean,
 ): Promise<number> {
   const rows = await db.query<{ queued: number }>(
-    {
-      name: "requeue_webhook_deliveries",
-      text: `
+    `
 with queued as (
   insert into webhook_deliveries (delivery_id, org_id, subscription_id, event_id, event_type)
   select * from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::text[])
@@ -102,7 +97,6 @@ with queued as (
 ),
 notified as materialized (${NOTIFY_DUE})
 select (select count(*) from queued) as queued, (select count(*) from notified) as notifications`,
-    },
     [...columnsOf(deliveries), onlyFailed],
   );
   return rows[0]?.queued ?? 0;
@@ -124,11 +118,8 @@ export async function findDelivery(
   deliveryId: string,
 ): Promise<WebhookDelivery | null> {
   return db.first<WebhookDelivery>(
-    {
-      name: "find_webhook_delivery",
-      text: `select ${COLUMNS} from webhook_deliveries
-        where org_id = current_org() and delivery_id = $2::uuid and subscription_id = $1::uuid`,
-    },
+    `select ${COLUMNS} from webhook_deliveries
+      where org_id = current_org() and delivery_id = $2::uuid and subscription_id = $1::uuid`,
     [subscriptionId, deliveryId],
   );
 }
@@ -147,29 +138,23 @@ export async function listDeliveries(
   filter: DeliveryFilter,
   page: Keyset,
 ): Promise<WebhookDelivery[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   // A statement for each status, so that it matches the partial index. The values are a closed list.
   const status = filter.status === null ? "" : `and status = '${filter.status}'`;
   return db.query<WebhookDelivery>(
-    {
-      name: `list_webhook_deliveries_${filter.status ?? "all"}_${suffix}`,
-      text: `select ${COLUMNS} from webhook_deliveries
-        where org_id = current_org() and subscription_id = $3::uuid and delivery_id ${compare} $1::uuid ${status}
-          and ($4::text is null or event_type = $4) and ($5::uuid is null or event_id = $5)
-          and ($6::timestamptz is null or created_at >= $6)
-        order by delivery_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from webhook_deliveries
+      where org_id = current_org() and subscription_id = $3::uuid and delivery_id ${compare} $1::uuid ${status}
+        and ($4::text is null or event_type = $4) and ($5::uuid is null or event_id = $5)
+        and ($6::timestamptz is null or created_at >= $6)
+      order by delivery_id ${order} limit $2::int`,
     [bound, page.limit, subscriptionId, filter.event_type, filter.event_id, filter.since],
   );
 }
 
 export function listAttempts(db: Db, deliveryId: string): Promise<WebhookAttempt[]> {
   return db.query<WebhookAttempt>(
-    {
-      name: "list_webhook_attempts",
-      text: `select attempt, at, duration_ms, url, status_code, error_code, error_message, response_body
-        from webhook_attempts where org_id = current_org() and delivery_id = $1::uuid order by attempt`,
-    },
+    `select attempt, at, duration_ms, url, status_code, error_code, error_message, response_body
+      from webhook_attempts where org_id = current_org() and delivery_id = $1::uuid order by attempt`,
     [deliveryId],
   );
 }
@@ -183,9 +168,7 @@ export async function retryDelivery(
   deliveryId: string,
 ): Promise<WebhookDelivery | null> {
   return db.first<WebhookDelivery>(
-    {
-      name: "retry_webhook_delivery",
-      text: `
+    `
 with queued as (
   update webhook_deliveries set status = 'pending', failure_reason = null,
     round = round + (status <> 'pending')::int, tries = case status when 'pending' then tries else 0 end,
@@ -193,7 +176,6 @@ with queued as (
   where org_id = current_org() and delivery_id = $2::uuid and subscription_id = $1::uuid returning ${COLUMNS}
 )
 select ${COLUMNS}, pg_notify('${WEBHOOKS_CHANNEL}', subscription_id::text) from queued`,
-    },
     [subscriptionId, deliveryId],
   );
 }
@@ -201,13 +183,10 @@ select ${COLUMNS}, pg_notify('${WEBHOOKS_CHANNEL}', subscription_id::text) from 
 /** Removes ended deliveries older than `maxAgeMs`; returns how many. System only. */
 export async function purgeDeliveries(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_webhook_deliveries",
-      text: `delete from webhook_deliveries where delivery_id in (
-          select delivery_id from webhook_deliveries where created_at < now() - make_interval(secs => $1::float8 / 1000)
-            and status in ('delivered', 'failed') order by created_at limit $2::int
-        )`,
-    },
+    `delete from webhook_deliveries where delivery_id in (
+        select delivery_id from webhook_deliveries where created_at < now() - make_interval(secs => $1::float8 / 1000)
+          and status in ('delivered', 'failed') order by created_at limit $2::int
+      )`,
     [maxAgeMs, limit],
   );
 }

@@ -11,11 +11,11 @@ const COLUMNS = "seq, event_id, org_id, type, project_id, data, occurred_at";
 
 /** Whether there are unrelayed events, and unfinished replays. System only. */
 export async function relayWork(db: Db): Promise<{ events: boolean; replays: boolean }> {
-  const rows = await db.query<{ events: boolean; replays: boolean }>({
-    name: "relay_work",
-    text: `select exists (select from outbox where relayed_at is null) as events,
-      exists (select from webhook_replays where finished_at is null) as replays`,
-  });
+  const rows = await db.query<{
+    events: boolean;
+    replays: boolean;
+  }>(`select exists (select from outbox where relayed_at is null) as events,
+    exists (select from webhook_replays where finished_at is null) as replays`);
   return rows[0] ?? { events: false, replays: false };
 }
 
@@ -25,9 +25,7 @@ export async function relayWork(db: Db): Promise<{ events: boolean; replays: boo
  */
 export function takeUnrelayed(db: Db, limit: number): Promise<OutboxEvent[]> {
   return db.query<OutboxEvent>(
-    {
-      name: "take_unrelayed",
-      text: `
+    `
 with recursive organisations as (
   -- From one organisation to the next through the index, however many events each of them has.
   (select org_id from outbox where relayed_at is null order by org_id limit 1)
@@ -48,7 +46,6 @@ taken as (
   returning ${COLUMNS}
 )
 select * from taken order by seq`,
-    },
     [limit],
   );
 }
@@ -59,36 +56,27 @@ export function eventsBetween(
   range: { org_id: string; since: string; until: string; beyond: number; limit: number },
 ): Promise<OutboxEvent[]> {
   return db.query<OutboxEvent>(
-    {
-      name: "events_between",
-      text: `select ${COLUMNS} from outbox where org_id = $1::uuid and seq > $4::bigint
-          and occurred_at >= $2::timestamptz and occurred_at < $3::timestamptz
-        order by seq limit $5::int`,
-    },
+    `select ${COLUMNS} from outbox where org_id = $1::uuid and seq > $4::bigint
+        and occurred_at >= $2::timestamptz and occurred_at < $3::timestamptz
+      order by seq limit $5::int`,
     [range.org_id, range.since, range.until, range.beyond, range.limit],
   );
 }
 
 export async function findEvent(db: Db, eventId: string): Promise<OutboxEvent | null> {
-  return db.first<OutboxEvent>(
-    { name: "find_event", text: `select ${COLUMNS} from outbox where event_id = $1::uuid` },
-    [eventId],
-  );
+  return db.first<OutboxEvent>(`select ${COLUMNS} from outbox where event_id = $1::uuid`, [eventId]);
 }
 
 /** Removes relayed events older than `maxAgeMs` without deliveries; returns how many. System only. */
 export async function purgeEvents(db: Db, maxAgeMs: number, limit: number): Promise<number> {
   return db.count(
-    {
-      name: "purge_events",
-      // Ids are in the order of time, so their index leads to the oldest.
-      text: `delete from outbox where event_id in (
-          select event_id from outbox o
-          where event_id < $1::uuid and relayed_at is not null
-            and not exists (select from webhook_deliveries d where d.event_id = o.event_id)
-          order by event_id limit $2::int
-        )`,
-    },
+    // Ids are in the order of time, so their index leads to the oldest.
+    `delete from outbox where event_id in (
+        select event_id from outbox o
+        where event_id < $1::uuid and relayed_at is not null
+          and not exists (select from webhook_deliveries d where d.event_id = o.event_id)
+        order by event_id limit $2::int
+      )`,
     [firstIdOf(Date.now() - maxAgeMs), limit],
   );
 }

@@ -28,16 +28,13 @@ export async function insertReplay(
   },
 ): Promise<WebhookReplay> {
   const rows = await db.query<WebhookReplay>(
-    {
-      name: "insert_webhook_replay",
-      text: `
+    `
 with ordered as (
   insert into webhook_replays (replay_id, org_id, subscription_id, since, until, events, only_failed)
   values ($1::uuid, $2::uuid, $3::uuid, $4::timestamptz, $5::timestamptz, $6::text[], $7::boolean)
   on conflict (replay_id) do update set replay_id = excluded.replay_id returning ${COLUMNS}
 )
 select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
-    },
     [
       replay.replay_id,
       replay.org_id,
@@ -56,18 +53,15 @@ select ${COLUMNS}, ${NOTIFY_RELAYS} from ordered`,
  * waits, since both change many deliveries. Others skip it until the transaction ends. System only.
  */
 export async function takeReplay(db: Db): Promise<WebhookReplay | null> {
-  return db.first<WebhookReplay>({
-    name: "take_webhook_replay",
-    text: `select ${COLUMNS.split(", ")
-      .map((column) => `r.${column}`)
-      .join(", ")}
+  return db.first<WebhookReplay>(`select ${COLUMNS.split(", ")
+    .map((column) => `r.${column}`)
+    .join(", ")}
       from webhook_replays r join webhook_subscriptions s using (subscription_id)
       where r.replay_id in (
         select distinct on (org_id) replay_id from webhook_replays where finished_at is null order by org_id, created_at)
         -- Asked of the locked row once more: who deleted the subscription since this statement began has ended the replay.
         and r.finished_at is null
-      order by random() limit 1 for no key update skip locked`,
-  });
+      order by random() limit 1 for no key update skip locked`);
 }
 
 /** Records the progress of a replay. */
@@ -77,12 +71,9 @@ export async function advanceReplay(
   step: { readonly position: number; readonly queued: number; readonly finished: boolean },
 ): Promise<void> {
   await db.query(
-    {
-      name: "advance_webhook_replay",
-      text: `update webhook_replays set position = $2::bigint, queued = queued + $3::int,
-          finished_at = case when $4::boolean then now() end
-        where replay_id = $1::uuid`,
-    },
+    `update webhook_replays set position = $2::bigint, queued = queued + $3::int,
+        finished_at = case when $4::boolean then now() end
+      where replay_id = $1::uuid`,
     [replayId, step.position, step.queued, step.finished],
   );
 }

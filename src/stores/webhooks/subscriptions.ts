@@ -56,24 +56,18 @@ export async function insertSubscription(db: Db, subscription: NewSubscription):
   const { subscription_id, org_id, url, events, project_ids, description } = subscription;
   const { secret, headers, header_names, created_by } = subscription;
   return db.first<WebhookSubscription>(
-    {
-      name: "insert_webhook_subscription",
-      text: `insert into webhook_subscriptions
-          (subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by)
-        values ($1::uuid, $2::uuid, $3::text, $4::text[], $5::uuid[], $6::text, $7::bytea, $8::bytea, $9::text[], $10::uuid)
-        on conflict (subscription_id) do update set secret = excluded.secret where webhook_subscriptions.deleted_at is null
-        returning ${COLUMNS}`,
-    },
+    `insert into webhook_subscriptions
+        (subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by)
+      values ($1::uuid, $2::uuid, $3::text, $4::text[], $5::uuid[], $6::text, $7::bytea, $8::bytea, $9::text[], $10::uuid)
+      on conflict (subscription_id) do update set secret = excluded.secret where webhook_subscriptions.deleted_at is null
+      returning ${COLUMNS}`,
     [subscription_id, org_id, url, events, project_ids, description, secret, headers, header_names, created_by],
   );
 }
 
 export async function findSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
   return db.first<WebhookSubscription>(
-    {
-      name: "find_webhook_subscription",
-      text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`,
-    },
+    `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE}`,
     [subscriptionId],
   );
 }
@@ -84,10 +78,7 @@ export async function findSubscription(db: Db, subscriptionId: string): Promise<
  */
 export async function lockSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
   return db.first<WebhookSubscription>(
-    {
-      name: "lock_webhook_subscription",
-      text: `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE} for no key update`,
-    },
+    `select ${COLUMNS} from webhook_subscriptions where subscription_id = $1::uuid and ${LIVE} for no key update`,
     [subscriptionId],
   );
 }
@@ -105,14 +96,11 @@ export async function listSubscriptions(
   { failing }: SubscriptionFilters,
   page: Keyset,
 ): Promise<WebhookSubscription[]> {
-  const { bound, compare, order, suffix } = keysetSql(page);
+  const { bound, compare, order } = keysetSql(page);
   return db.query<WebhookSubscription>(
-    {
-      name: `list_webhook_subscriptions_${suffix}`,
-      text: `select ${COLUMNS} from webhook_subscriptions where ${LIVE} and subscription_id ${compare} $1::uuid
-          and ($3::boolean is null or (${FAILING}) = $3::boolean)
-        order by subscription_id ${order} limit $2::int`,
-    },
+    `select ${COLUMNS} from webhook_subscriptions where ${LIVE} and subscription_id ${compare} $1::uuid
+        and ($3::boolean is null or (${FAILING}) = $3::boolean)
+      order by subscription_id ${order} limit $2::int`,
     [bound, page.limit, failing ?? null],
   );
 }
@@ -120,15 +108,9 @@ export async function listSubscriptions(
 /** How many other live subscriptions the organisation has. Until the transaction ends nobody else counts. */
 export async function countSubscriptions(db: Db, except: string): Promise<number> {
   // A separate statement: the count must begin after the lock, or it does not see what others added.
-  await db.query({
-    name: "lock_webhook_subscription_count",
-    text: "select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))",
-  });
+  await db.query("select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))");
   const rows = await db.query<{ count: number }>(
-    {
-      name: "count_webhook_subscriptions",
-      text: `select count(*) from webhook_subscriptions where ${LIVE} and subscription_id <> $1::uuid`,
-    },
+    `select count(*) from webhook_subscriptions where ${LIVE} and subscription_id <> $1::uuid`,
     [except],
   );
   return rows[0]?.count ?? 0;
@@ -150,20 +132,17 @@ export async function updateSubscription(
 ): Promise<WebhookSubscription | null> {
   const { url, events, project_ids, description, headers } = change;
   return db.first<WebhookSubscription>(
-    {
-      name: "update_webhook_subscription",
-      text: `update webhook_subscriptions set
-          url = coalesce($2::text, url),
-          events = coalesce($3::text[], events),
-          project_ids = case when $4::boolean then $5::uuid[] else project_ids end,
-          description = coalesce($6::text, description),
-          headers = case when $7::boolean then $8::bytea else headers end,
-          header_names = case when $7::boolean then $9::text[] else header_names end,
-          -- What was known of the old address says nothing about the new one.
-          hold_until = case when $2::text is distinct from url and $2::text is not null then null else hold_until end,
-          revision = revision + 1, updated_at = now()
-        where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
-    },
+    `update webhook_subscriptions set
+        url = coalesce($2::text, url),
+        events = coalesce($3::text[], events),
+        project_ids = case when $4::boolean then $5::uuid[] else project_ids end,
+        description = coalesce($6::text, description),
+        headers = case when $7::boolean then $8::bytea else headers end,
+        header_names = case when $7::boolean then $9::text[] else header_names end,
+        -- What was known of the old address says nothing about the new one.
+        hold_until = case when $2::text is distinct from url and $2::text is not null then null else hold_until end,
+        revision = revision + 1, updated_at = now()
+      where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
     [
       subscriptionId,
       url ?? null,
@@ -181,12 +160,9 @@ export async function updateSubscription(
 /** Enables a subscription again and clears its failures. */
 export async function enableSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription | null> {
   return db.first<WebhookSubscription>(
-    {
-      name: "enable_webhook_subscription",
-      text: `update webhook_subscriptions set status = 'enabled', disabled_reason = null, disabled_at = null, hold_until = null,
-          failing_since = null, failed_attempts = 0, revision = revision + 1, updated_at = now()
-        where subscription_id = $1::uuid and ${LIVE} and status = 'disabled' returning ${COLUMNS}`,
-    },
+    `update webhook_subscriptions set status = 'enabled', disabled_reason = null, disabled_at = null, hold_until = null,
+        failing_since = null, failed_attempts = 0, revision = revision + 1, updated_at = now()
+      where subscription_id = $1::uuid and ${LIVE} and status = 'disabled' returning ${COLUMNS}`,
     [subscriptionId],
   );
 }
@@ -203,9 +179,7 @@ export async function disableSubscription(
   event: { event_id: string; detail: Readonly<Record<string, string | number | null>> },
 ): Promise<boolean> {
   return db.any(
-    {
-      name: "disable_webhook_subscription",
-      text: `
+    `
 with disabled as (
   update webhook_subscriptions set status = 'disabled', disabled_reason = $2::text, disabled_at = now(), updated_at = now(),
     revision = revision + 1
@@ -226,7 +200,6 @@ event as (
   from disabled
 )
 select subscription_id from disabled`,
-    },
     [subscriptionId, reason, event.event_id, jsonb(event.detail)],
   );
 }
@@ -237,9 +210,7 @@ export async function deleteSubscription(db: Db, subscriptionId: string): Promis
   // it.
   if ((await lockSubscription(db, subscriptionId)) === null) return false;
   return db.any(
-    {
-      name: "delete_webhook_subscription",
-      text: `
+    `
 with gone as (
   update webhook_subscriptions set deleted_at = now(), updated_at = now(), revision = revision + 1,
     -- Nothing is signed with them any more.
@@ -255,7 +226,6 @@ stopped as (
   update webhook_replays set finished_at = now() where subscription_id = (select subscription_id from gone) and finished_at is null
 )
 select subscription_id from gone`,
-    },
     [subscriptionId],
   );
 }
@@ -272,13 +242,10 @@ export async function rotateSecret(
   graceMs: number,
 ): Promise<WebhookSubscription | null> {
   return db.first<WebhookSubscription>(
-    {
-      name: "rotate_webhook_secret",
-      text: `update webhook_subscriptions set previous_secret = secret,
-          previous_secret_until = now() + make_interval(secs => $4::float8 / 1000), secret = $3::bytea, rotation_id = $2::uuid,
-          revision = revision + 1, updated_at = now()
-        where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
-    },
+    `update webhook_subscriptions set previous_secret = secret,
+        previous_secret_until = now() + make_interval(secs => $4::float8 / 1000), secret = $3::bytea, rotation_id = $2::uuid,
+        revision = revision + 1, updated_at = now()
+      where subscription_id = $1::uuid and ${LIVE} returning ${COLUMNS}`,
     [subscriptionId, rotationId, sealed, graceMs],
   );
 }
@@ -286,10 +253,7 @@ export async function rotateSecret(
 /** The present secret, if this rotation set it: a second rotation would drop the secret that the receiver knows. */
 export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: string): Promise<Buffer | null> {
   const rows = await db.query<{ secret: Buffer }>(
-    {
-      name: "rotated_webhook_secret",
-      text: `select secret from webhook_subscriptions where subscription_id = $1::uuid and rotation_id = $2::uuid and ${LIVE}`,
-    },
+    `select secret from webhook_subscriptions where subscription_id = $1::uuid and rotation_id = $2::uuid and ${LIVE}`,
     [subscriptionId, rotationId],
   );
   return rows[0]?.secret ?? null;
@@ -304,11 +268,8 @@ export type SubscriptionSelection = Pick<
 /** The subscriptions of these organisations that may get events. System only. */
 export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise<SubscriptionSelection[]> {
   return db.query(
-    {
-      name: "enabled_webhook_subscriptions",
-      text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
-        where org_id = any ($1::uuid[]) and deleted_at is null and status = 'enabled'`,
-    },
+    `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
+      where org_id = any ($1::uuid[]) and deleted_at is null and status = 'enabled'`,
     [orgIds],
   );
 }
@@ -316,11 +277,8 @@ export function enabledSubscriptions(db: Db, orgIds: readonly string[]): Promise
 /** The same of one subscription, for a transaction that has locked it; null unless it is enabled. System only. */
 export async function findEnabledSubscription(db: Db, subscriptionId: string): Promise<SubscriptionSelection | null> {
   return db.first<SubscriptionSelection>(
-    {
-      name: "find_enabled_webhook_subscription",
-      text: `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
-        where subscription_id = $1::uuid and deleted_at is null and status = 'enabled'`,
-    },
+    `select subscription_id, org_id, events, project_ids, created_at from webhook_subscriptions
+      where subscription_id = $1::uuid and deleted_at is null and status = 'enabled'`,
     [subscriptionId],
   );
 }
