@@ -36,6 +36,26 @@ export function memberOf(value: Json, name: string): Json {
   return (isObject(value) && Object.hasOwn(value, name) ? value[name] : null) ?? null;
 }
 
+/** A field by its name, else by the path to it, such as `realm_access.roles`. */
+export function fieldOf<Value>(fields: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  if (Object.hasOwn(fields, name)) return fields[name];
+  let value: unknown = fields;
+  for (const step of name.split(".")) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[step];
+  }
+  return value as Value;
+}
+
+/** What a text says as JSON; the text itself where it is none. */
+export function jsonOrText(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
 /** A value's type in the words of an error message, such as "a string" and "an object". */
 export function nameOfType(value: unknown): string {
   if (value === null) return "null";

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { fieldOf } from "../json.ts";
 import { emailAddress } from "./accounts.ts";
 import { ROLES } from "./principal.ts";
 import type { Role } from "./principal.ts";
@@ -94,19 +95,7 @@ function roleOf({ groups_claim, roles, default_role }: IdentityProvider, claims:
 
 /** The names in a claim: a list of texts, or one text. */
 function groupsIn(claims: Claims, name: string): string[] {
-  const value = claimAt(claims, name);
+  const value = fieldOf(claims, name);
   const items: unknown[] = Array.isArray(value) ? value.slice(0, MAX_GROUPS) : [value];
   return items.filter((item) => typeof item === "string");
-}
-
-/** A claim by its name, else by its path, such as `realm_access.roles`. */
-export function claimAt(claims: Claims, name: string): unknown {
-  if (Object.hasOwn(claims, name)) return claims[name];
-  return name
-    .split(".")
-    .reduce<unknown>(
-      (value, part) =>
-        typeof value === "object" && value !== null && Object.hasOwn(value, part) ? (value as Claims)[part] : undefined,
-      claims,
-    );
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { jsonOrText } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { EVALUATOR_TYPES, kindOf } from "./evaluators/index.ts";
 import type { EvaluatorType, ParsedConfigs } from "./evaluators/index.ts";
@@ -190,34 +191,20 @@ export function subjectOf({ target: { output, json_path } }: EvaluatorDefinition
   const pick = (values: JsonObject): Json | undefined => {
     const names = Object.keys(values);
     const name = output ?? (names.length === 1 ? names[0] : undefined);
-    const value = name === undefined || !Object.hasOwn(values, name) ? undefined : values[name];
-    return value;
+    return name === undefined || !Object.hasOwn(values, name) ? undefined : values[name];
   };
   const steps = json_path === null ? null : parseJsonPath(json_path);
   const found = pick(sample.outputs);
   const expected = pick(sample.expected_outputs);
   if (steps === null) return { sample, output: found, expected };
   const place = (value: Json | undefined): Json | undefined => {
-    const json = value === undefined ? undefined : parsedText(value);
+    const json = typeof value === "string" ? jsonOrText(value) : value;
     return json === undefined ? undefined : valueAt(json, steps);
   };
   const within = place(expected);
   // The expected value may be the value of that place itself.
-  const isWithin = within !== undefined || isTree(expected);
+  const isWithin = within !== undefined || (typeof expected === "object" && expected !== null);
   return { sample, output: place(found), expected: isWithin ? within : expected };
-}
-
-function isTree(value: Json | undefined): boolean {
-  return typeof value === "object" && value !== null;
-}
-
-function parsedText(value: Json): Json {
-  if (typeof value !== "string") return value;
-  try {
-    return JSON.parse(value) as Json;
-  } catch {
-    return value;
-  }
 }
 
 /** A score as it is stored and shown. */

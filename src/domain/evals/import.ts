@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isObject } from "../json.ts";
+import { fieldOf, isObject } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 import { TERMINAL_STATES } from "../runs/run.ts";
 import { unstorableText } from "../storable.ts";
@@ -156,17 +156,6 @@ export function neededFields(
 
 function refused(code: string, message: string): MappedRecord {
   return { ok: false, code, message: message.slice(0, 500).toWellFormed() };
-}
-
-/** A field by its name, or by the path to it. */
-export function fieldOf(fields: JsonObject, name: string): Json | undefined {
-  if (Object.hasOwn(fields, name)) return fields[name];
-  let value: Json | undefined = fields;
-  for (const step of name.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step)) return undefined;
-    value = (value as JsonObject)[step];
-  }
-  return value;
 }
 
 const PARTS = ["inputs", "expected_outputs", "metadata"];

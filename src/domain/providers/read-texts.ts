@@ -1,3 +1,4 @@
+import { jsonOrText } from "../json.ts";
 import type { Json, JsonObject } from "../json.ts";
 
 const MAX_DEPTH = 20;
@@ -15,7 +16,7 @@ function read(root: JsonObject, schema: Json | undefined, value: Json, depth: nu
     const name = $ref.replace(/^#\/\$defs\//, "");
     return read(root, Object.hasOwn(defs, name) ? defs[name] : undefined, value, depth + 1);
   }
-  if (typeof value === "string") return wantsText(type) ? value : parsed(value);
+  if (typeof value === "string") return wantsText(type) ? value : jsonOrText(value);
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map((each: Json) => read(root, items, each, depth + 1));
   const known = (properties ?? {}) as JsonObject;
@@ -28,12 +29,4 @@ function read(root: JsonObject, schema: Json | undefined, value: Json, depth: nu
 
 function wantsText(type: Json | undefined): boolean {
   return type === undefined || type === "string" || (Array.isArray(type) && type.includes("string"));
-}
-
-function parsed(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
 }

@@ -10,7 +10,7 @@ import type { NodePart } from "../../domain/runs/run-report.ts";
 import type { ValidationIssue } from "../../domain/errors.ts";
 import type { Json } from "../../domain/json.ts";
 import type { ImportedProvider } from "../../domain/providers/imported.ts";
-import type { McpListing } from "../../domain/providers/mcp/tools.ts";
+import type { McpListing, ToolsSource } from "../../domain/providers/mcp/tools.ts";
 
 /** The tasks of a child and their inputs: the body of a request, as JSON. */
 export interface EvaluationInputs {
@@ -26,14 +26,7 @@ export interface EvaluationInputs {
 /** The input that a provider is made of. */
 export type ProviderSource =
   /** A document, or the JSON or YAML of one; `address` is where it came from. */
-  | { readonly openapi: unknown; readonly address: string | null }
-  | {
-      readonly mcp: McpListing;
-      readonly url: string;
-      readonly secured: boolean;
-      /** Whether what the server says of its tools' effects is believed. */
-      readonly trusted: boolean;
-    };
+  { readonly openapi: unknown; readonly address: string | null } | (ToolsSource & { readonly mcp: McpListing });
 
 /** A provider as it is stored, or why none can be made. */
 export type MadeProvider =

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import * as oidc from "openid-client";
-import { claimAt } from "../../domain/accounts/identity-providers.ts";
+import { fieldOf } from "../../domain/json.ts";
 import type { IdentityProvider } from "../../domain/accounts/identity-providers.ts";
 import { fetchAdapter } from "../fetch/fetch-adapter.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
@@ -138,7 +138,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
         const claims = tokens.claims();
         const idToken = tokens.id_token;
         if (claims === undefined || idToken === undefined) throw new Error("There is no ID token.");
-        const isThin = claims["email"] === undefined || claimAt(claims, provider.groups_claim) === undefined;
+        const isThin = claims["email"] === undefined || fieldOf(claims, provider.groups_claim) === undefined;
         if (!isThin || configuration.serverMetadata().userinfo_endpoint === undefined) return { claims, idToken };
         const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
         return { claims: merged(claims, more), idToken };

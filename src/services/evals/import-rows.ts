@@ -4,11 +4,11 @@ import {
   MAX_IMPORT_ERRORS,
   MAX_IMPORT_ROWS,
   PREVIEW_ROWS,
-  fieldOf,
   mapRecord,
   neededFields,
 } from "../../domain/evals/import.ts";
 import type { ImportCounts, ImportInput, ImportIssue } from "../../domain/evals/import.ts";
+import { fieldOf } from "../../domain/json.ts";
 import type { JsonObject } from "../../domain/json.ts";
 import { RecordsUnreadable } from "../../platform/records.ts";
 import type { Db } from "../../stores/db.ts";

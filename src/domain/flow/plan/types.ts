@@ -1,4 +1,5 @@
 import type { Json } from "../../json.ts";
+import type { FlowDefinition } from "../definition/definition.ts";
 import type { Execution, NodeKind, RetryPolicy } from "../kinds.ts";
 import type { NodeConfigs } from "../nodes/index.ts";
 import type { Reads } from "../scope.ts";
@@ -33,14 +34,7 @@ export interface PlanEdge {
   readonly target: string;
 }
 
-export interface FlowSettings {
-  readonly timeout_seconds?: number;
-  readonly max_concurrent_runs?: number;
-  /** US dollars a run and its sub-runs may spend on models. */
-  readonly max_cost_usd?: number;
-  /** JSON paths whose values are masked before anything is stored. */
-  readonly redact?: readonly string[];
-}
+export type FlowSettings = Readonly<NonNullable<FlowDefinition["settings"]>>;
 
 /** A compiled flow: what the interpreter walks. Plain JSON, at most 1 MiB. */
 export interface Plan {
