@@ -1,4 +1,5 @@
 import type { Logger } from "./logging/logger.ts";
+import { within } from "./within.ts";
 
 /** A part that takes longer counts as unavailable (ms). */
 const MAX_WAIT_MS = 2000;
@@ -46,17 +47,4 @@ export async function checkReadiness<Name extends string>(
     ...(advice === undefined ? {} : { advice }),
     parts: Object.fromEntries(answers.map(({ part, state }) => [part, state])) as Record<Name, "ok" | "unavailable">,
   };
-}
-
-/** Waits for `work`; rejects after `ms`. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

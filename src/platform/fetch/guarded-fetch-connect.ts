@@ -5,6 +5,7 @@ import { buildConnector } from "undici";
 import { plainHost } from "./address-policy.ts";
 import type { AddressPolicy } from "./address-policy.ts";
 import { FetchFailed, FetchRefused } from "./guarded-fetch-errors.ts";
+import { within } from "../within.ts";
 import { finishPausedAnswers } from "./ended-connection.ts";
 
 /** Returns every address of a host name. Rejects if there is none. */
@@ -71,19 +72,14 @@ export async function checkedAddresses(
 }
 
 async function resolveInTime(resolve: Resolver, host: string, ms: number): Promise<readonly string[]> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new FetchFailed("timeout", `The name ${host} was not resolved in time.`)), ms);
-  });
+  const late = (): FetchFailed => new FetchFailed("timeout", `The name ${host} was not resolved in time.`);
   try {
-    const addresses = await Promise.race([resolve(host), late]);
+    const addresses = await within(ms, resolve(host), late);
     if (addresses.length === 0) throw new FetchFailed("dns_failed", `The name ${host} has no address.`);
     return addresses;
   } catch (error) {
     if (error instanceof FetchFailed) throw error;
     throw new FetchFailed("dns_failed", `The name ${host} cannot be resolved.`, { cause: error });
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -128,48 +128,48 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
     maxHeaderSize: options.headerBytes ?? 32 * 1024,
   });
 
-  async function fetch(request: GuardedRequest): Promise<GuardedResponse> {
+  /** Sends a request. What reads the answer reports how that ended, unless it throws. */
+  async function send<Answer>(
+    request: StreamRequest,
+    read: (exchange: Exchange, onEnd: (outcome: string) => void) => Promise<Answer>,
+  ): Promise<Answer> {
     const call = traceCall(request);
+    const ended = (outcome: string, status?: number): void => {
+      options.onRequest?.(outcome);
+      call.end(outcome, status);
+    };
     try {
       const exchange = await begin(request, call);
-      try {
-        const response = await receive(exchange, request);
-        options.onRequest?.(response.broken?.code ?? "ok");
-        call.end(response.broken?.code ?? "ok", response.status);
-        return response;
-      } finally {
-        exchange.end();
-      }
+      return await read(exchange, (outcome) => ended(outcome, exchange.answer.statusCode));
     } catch (error) {
-      options.onRequest?.(outcomeOf(error));
-      call.end(outcomeOf(error));
+      ended(outcomeOf(error));
       throw error;
     }
   }
 
-  async function open(request: StreamRequest): Promise<GuardedStream> {
-    const call = traceCall(request);
-    try {
-      const exchange = await begin(request, call);
+  const fetch = (request: GuardedRequest): Promise<GuardedResponse> =>
+    send(request, async (exchange, onEnd) => {
+      try {
+        const response = await receive(exchange, request);
+        onEnd(response.broken?.code ?? "ok");
+        return response;
+      } finally {
+        exchange.end();
+      }
+    });
+
+  const open = (request: StreamRequest): Promise<GuardedStream> =>
+    send(request, async (exchange, onEnd) => {
       const { hop, answer } = exchange;
       const headers = plainHeaders(answer.headers);
       try {
-        const chunks = plainBody(answer.body, bodyOptions(exchange, headers));
-        const body = streamed(chunks, exchange, (outcome) => {
-          options.onRequest?.(outcome);
-          call.end(outcome, answer.statusCode);
-        });
+        const body = streamed(plainBody(answer.body, bodyOptions(exchange, headers)), exchange, onEnd);
         return { url: hop.url.href, status: answer.statusCode, headers, body };
       } catch (error) {
         exchange.end();
         throw error;
       }
-    } catch (error) {
-      options.onRequest?.(outcomeOf(error));
-      call.end(outcomeOf(error));
-      throw error;
-    }
-  }
+    });
 
   /** Sends the request and follows redirects, until the headers of the answer are there. */
   async function begin(request: StreamRequest, call: TracedCall): Promise<Exchange> {
