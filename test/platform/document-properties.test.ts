@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readDocument } from "../../src/platform/parsing/read-document.ts";
-import type { ReadDocument } from "../../src/platform/parsing/read-document.ts";
+import type { ReadDocument } from "../../src/platform/parsing/protocol.ts";
 import type { SupportedMimeType } from "../../src/platform/parsing/mime.ts";
 import { buildPdf } from "../fixtures/documents/pdf.ts";
 import { buildZip } from "../fixtures/documents/zip.ts";

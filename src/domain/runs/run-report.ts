@@ -1,9 +1,8 @@
 import type { Json, StoredValue } from "../json.ts";
-import type { NodeKind } from "../flow/kinds.ts";
 import type { AgentPart } from "../models/agent.ts";
 import type {
   CheckpointNode,
-  NodeState,
+  NodeRecord,
   PauseOpening,
   PauseResolution,
   Progress,
@@ -14,25 +13,11 @@ import type {
 } from "./run.ts";
 
 /** A workflow's report of a node. The activity that persists it redacts values and shortens them for display. */
-export interface NodeReport {
-  readonly node_id: string;
-  readonly type: NodeKind;
-  readonly path: string;
-  readonly state: NodeState;
-  readonly attempts: number;
-  readonly inputs?: Json;
+export interface NodeReport extends Omit<NodeRecord, "output" | "truncated" | "long_values" | "error"> {
   readonly value?: StoredValue;
-  /** The passages that the value rests on. */
-  readonly citations?: readonly Json[];
   readonly error?: RunError;
-  readonly started_at: string | null;
-  readonly finished_at: string | null;
   /** When the attempt ended, if the node is tried again (RFC 3339). */
   readonly failed_at?: string;
-  /** When the next attempt of a failed node begins (RFC 3339). */
-  readonly next_attempt_at?: string;
-  /** Whether it was taken over from the run that this one resumes. */
-  readonly reused?: boolean;
   /** Whether an earlier report contained the node's start. */
   readonly announced?: boolean;
 }

@@ -78,11 +78,14 @@ export interface NodeRecord {
   readonly output?: Json;
   readonly truncated?: boolean;
   readonly long_values?: LongValues;
+  /** The passages that the value rests on. */
   readonly citations?: readonly Json[];
   readonly error?: RunError | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
+  /** When the next attempt of a failed node begins (RFC 3339). */
   readonly next_attempt_at?: string;
+  /** Whether it was taken over from the run that this one resumes. */
   readonly reused?: boolean;
 }
 

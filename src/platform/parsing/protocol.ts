@@ -33,14 +33,15 @@ export type ReadFailure = {
   readonly detail: string;
 };
 
+/** A document as text. `pages` is null where its type has none. */
+export type ReadDocument = {
+  readonly text: string;
+  readonly title: string | null;
+  readonly properties: DocumentProperties;
+  readonly pages: readonly DocumentPage[] | null;
+  readonly headings: readonly DocumentHeading[];
+  readonly warnings: readonly string[];
+};
+
 /** The result; the text is the answer's body, in UTF-8. */
-export type ParseReply =
-  | {
-      readonly ok: true;
-      readonly title: string | null;
-      readonly properties: DocumentProperties;
-      readonly pages: readonly DocumentPage[] | null;
-      readonly headings: readonly DocumentHeading[];
-      readonly warnings: readonly string[];
-    }
-  | ReadFailure;
+export type ParseReply = ({ readonly ok: true } & Omit<ReadDocument, "text">) | ReadFailure;

@@ -7,18 +7,7 @@ import { headerRow, markdownHeadings } from "./headings.ts";
 import { htmlToText } from "./html-text.ts";
 import { readDocx, readPptx, readXlsx } from "./office.ts";
 import { readPdf } from "./pdf.ts";
-import type { DocumentProperties } from "./properties.ts";
-import type { DocumentHeading, DocumentPage, ParseRequest } from "./protocol.ts";
-
-/** A document as text. `pages` is null where its type has none. */
-export interface ReadDocument {
-  readonly text: string;
-  readonly title: string | null;
-  readonly properties: DocumentProperties;
-  readonly pages: readonly DocumentPage[] | null;
-  readonly headings: readonly DocumentHeading[];
-  readonly warnings: readonly string[];
-}
+import type { ParseRequest, ReadDocument } from "./protocol.ts";
 
 /** Reads a document in this process. Throws DocumentError; hostile files may also take all time and memory there is. */
 export async function readDocument({ mime, charset, scans }: ParseRequest, bytes: Uint8Array): Promise<ReadDocument> {
