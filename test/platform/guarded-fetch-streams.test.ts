@@ -292,3 +292,14 @@ describe("the adapter for libraries", () => {
     }
   });
 });
+
+it("reports an answer that breaks off, also where what came of it is kept", async () => {
+  handler = (_request, response) => {
+    response.writeHead(200, { "content-length": "10" });
+    response.write("half", () => response.destroy());
+  };
+  const answer = await guarded.fetch({ url, incomplete: "keep" });
+  expect(answer.body.toString()).toBe("half");
+  expect(outcomes).toEqual([answer.broken?.code]);
+  expect(outcomes).not.toEqual([undefined]);
+});
