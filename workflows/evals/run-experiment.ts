@@ -3,8 +3,6 @@ import {
   ApplicationFailure,
   CancellationScope,
   ChildWorkflowFailure,
-  ChildWorkflowCancellationType,
-  ParentClosePolicy,
   continueAsNew,
   executeChild,
   condition,
@@ -15,6 +13,7 @@ import { runWorkflowId } from "../../src/temporal/ids.ts";
 import type { ExperimentJobInput, LaneInput, LaneRow } from "../../src/domain/evals/experiment.ts";
 import type { RunOutcome, RunWorkflowInput } from "../../src/domain/runs/run.ts";
 import { ownActivities } from "../activities.ts";
+import { ENDS_WITH_PARENT } from "../ends-with-parent.ts";
 import type { EvalActivities } from "../../activities/index.ts";
 
 const STEP_TIMEOUT_MS = 600_000;
@@ -62,8 +61,7 @@ async function runLane(input: LaneInput): Promise<void> {
   await executeChild<(input: LaneInput) => Promise<void>>("runExperimentLane", {
     workflowId: `${workflowInfo().workflowId}/${input.lane}`,
     args: [input],
-    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-    cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...ENDS_WITH_PARENT,
   });
 }
 
@@ -138,8 +136,7 @@ async function runRow(start: RunWorkflowInput, taskQueue: string): Promise<void>
       args: [start],
       taskQueue,
       workflowIdReusePolicy: "REJECT_DUPLICATE",
-      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+      ...ENDS_WITH_PARENT,
     });
   } catch (error) {
     if (isCancellation(error) && CancellationScope.current().consideredCancelled) throw error;

@@ -1,4 +1,4 @@
-import { CancellationScope, isCancellation } from "@temporalio/workflow";
+import { isCancellation } from "@temporalio/workflow";
 import type { Plan, PlanNodeOf } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
 import { local } from "../../activities.ts";
@@ -6,6 +6,7 @@ import { errorValue, NodeFailed } from "../failure.ts";
 import { iterationFrame } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import { evaluate, outputsOf } from "../values.ts";
+import { eachAtOnce } from "./each-at-once.ts";
 import type { Executor, Interpreter } from "./executor.ts";
 import { assemble, yieldOf } from "./results.ts";
 import { runSlices } from "./slices.ts";
@@ -72,10 +73,6 @@ export async function mapItems(
   const { ctx } = frame;
   const { max_concurrency, on_item_error } = node.config;
   const results: Array<StoredValue | undefined> = Array.from({ length: items.length });
-  const scope = new CancellationScope();
-  let next = 0;
-  let failure: { readonly error: unknown } | undefined;
-
   const runItem = async (at: number): Promise<void> => {
     const inner = iterationFrame(frame, node, offset + at, { item: items[at] ?? { v: null } });
     try {
@@ -87,20 +84,7 @@ export async function mapItems(
     }
     await ctx.record.flushIfMany();
   };
-  const work = async (): Promise<void> => {
-    while (next < items.length && !failure && !ctx.cancellation.stopped) {
-      const at = next;
-      next += 1;
-      try {
-        await runItem(at);
-      } catch (error) {
-        failure ??= { error };
-        scope.cancel();
-      }
-    }
-  };
-  await scope.run(() => Promise.all(Array.from({ length: Math.min(max_concurrency, items.length) }, work)));
-  if (failure) throw failure.error;
+  await eachAtOnce(items.length, max_concurrency, runItem, () => ctx.cancellation.stopped);
   return gather(frame, results);
 }
 

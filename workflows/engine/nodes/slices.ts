@@ -1,17 +1,13 @@
-import {
-  CancellationScope,
-  executeChild,
-  ParentClosePolicy,
-  ChildWorkflowCancellationType,
-  workflowInfo,
-} from "@temporalio/workflow";
+import { executeChild, workflowInfo } from "@temporalio/workflow";
 import { sliceWorkflowId } from "../../../src/temporal/ids.ts";
 import type { PlanNode } from "../../../src/domain/flow/plan/types.ts";
 import type { StoredValue } from "../../../src/domain/json.ts";
+import { ENDS_WITH_PARENT } from "../../ends-with-parent.ts";
 import { address, storedScope } from "../frame.ts";
 import type { Frame } from "../frame.ts";
 import type { LoopState, SliceInput, SliceOutcome, SliceWork } from "../slice.ts";
 import { childEnd } from "./child-end.ts";
+import { eachAtOnce } from "./each-at-once.ts";
 import { assemble } from "./results.ts";
 
 /** Items of a slice, and concurrent slices: together they bound both a history and the load of one run. */
@@ -24,29 +20,13 @@ export async function runSlices(
   node: PlanNode,
   { items, count }: { items: StoredValue; count: number },
 ): Promise<StoredValue> {
-  const starts = Array.from({ length: Math.ceil(count / MAX_SLICE_ITEMS) }, (_, at) => at * MAX_SLICE_ITEMS);
   const parts: StoredValue[] = [];
-  // Its own scope: if one slice fails, the others are cancelled, and the flow goes on only when they have ended.
-  const scope = new CancellationScope();
-  let next = 0;
-  let failure: { readonly error: unknown } | undefined;
-  const work = async (): Promise<void> => {
-    while (next < starts.length && !failure) {
-      const at = next;
-      next += 1;
-      const from = starts[at] ?? 0;
-      const to = Math.min(from + MAX_SLICE_ITEMS, count);
-      try {
-        const outcome = await runSlice(frame, node, { kind: "map", items, from, to });
-        parts[at] = outcome.value;
-      } catch (error) {
-        failure ??= { error };
-        scope.cancel();
-      }
-    }
-  };
-  await scope.run(() => Promise.all(Array.from({ length: Math.min(MAX_SLICES_AT_ONCE, starts.length) }, work)));
-  if (failure) throw failure.error;
+  await eachAtOnce(Math.ceil(count / MAX_SLICE_ITEMS), MAX_SLICES_AT_ONCE, async (at) => {
+    const from = at * MAX_SLICE_ITEMS;
+    const to = Math.min(from + MAX_SLICE_ITEMS, count);
+    const outcome = await runSlice(frame, node, { kind: "map", items, from, to });
+    parts[at] = outcome.value;
+  });
   return assemble(frame.ctx, "concat", parts);
 }
 
@@ -87,7 +67,6 @@ function outcomeOf(slice: SliceInput, workflowId: string): Promise<SliceOutcome>
   return executeChild<(slice: SliceInput) => Promise<SliceOutcome>>("runSlice", {
     workflowId,
     args: [{ ...slice, identity }],
-    parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-    cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+    ...ENDS_WITH_PARENT,
   });
 }

@@ -1,11 +1,9 @@
 import {
   CancellationScope,
   CancelledFailure,
-  ChildWorkflowCancellationType,
   ChildWorkflowFailure,
   executeChild,
   isCancellation,
-  ParentClosePolicy,
   TerminatedFailure,
   workflowInfo,
 } from "@temporalio/workflow";
@@ -15,6 +13,7 @@ import type { StoredValue } from "../../../src/domain/json.ts";
 import type { ChildRunStart } from "../../../src/domain/runs/run-report.ts";
 import type { ParentRun, RunError, RunOutcome, RunWorkflowInput } from "../../../src/domain/runs/run.ts";
 import { local } from "../../activities.ts";
+import { ENDS_WITH_PARENT } from "../../ends-with-parent.ts";
 import type { RunContext } from "../context.ts";
 import { NodeFailed } from "../failure.ts";
 import { address, earlierRunOf } from "../frame.ts";
@@ -115,8 +114,7 @@ async function outcomeOf(start: RunWorkflowInput): Promise<ChildEnd> {
     return await executeChild<(input: RunWorkflowInput) => Promise<RunOutcome>>("runFlow", {
       workflowId: runWorkflowId(start.run_id),
       args: [start],
-      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+      ...ENDS_WITH_PARENT,
     });
   } catch (error) {
     if (isCancellation(error) || !(error instanceof ChildWorkflowFailure)) throw error;

@@ -1,0 +1,30 @@
+import { CancellationScope } from "@temporalio/workflow";
+
+/**
+ * Does work for each index below `count`, `most` at once, until `stopped`. In a scope of its own: if one fails, the
+ * others are cancelled, and it throws only when they have ended.
+ */
+export async function eachAtOnce(
+  count: number,
+  most: number,
+  work: (at: number) => Promise<void>,
+  stopped = (): boolean => false,
+): Promise<void> {
+  const scope = new CancellationScope();
+  let next = 0;
+  let failure: { readonly error: unknown } | undefined;
+  const lane = async (): Promise<void> => {
+    while (next < count && !failure && !stopped()) {
+      const at = next;
+      next += 1;
+      try {
+        await work(at);
+      } catch (error) {
+        failure ??= { error };
+        scope.cancel();
+      }
+    }
+  };
+  await scope.run(() => Promise.all(Array.from({ length: Math.min(most, count) }, lane)));
+  if (failure) throw failure.error;
+}
