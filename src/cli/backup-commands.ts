@@ -5,7 +5,7 @@ import type { BackupConfig } from "../config.ts";
 import { PACKAGE_ROOT } from "../dev/package-root.ts";
 import { directoryOf, parseBlobPlace } from "../platform/blobs/blob-place.ts";
 import type { BlobPlace } from "../platform/blobs/blob-place.ts";
-import { openBlobStore } from "../platform/blobs/blobs.ts";
+import { DirectoryUnusable, openBlobStore } from "../platform/blobs/blobs.ts";
 import { existingMasterKeys } from "../platform/secrets/master-key.ts";
 import { masterKeyId } from "../platform/secrets/seal.ts";
 import { openBackupFiles } from "../services/backup/files.ts";
@@ -114,7 +114,9 @@ async function withFiles<T>(
     MILLRACE_S3_SECRET_ACCESS_KEY: config.MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY ?? config.MILLRACE_S3_SECRET_ACCESS_KEY,
   };
   warnOfMistakes();
-  const files = await openBackupFiles(placeOf(text), credentials, mode);
+  const files = await openBackupFiles(placeOf(text), credentials, mode).catch((error: unknown) => {
+    throw error instanceof DirectoryUnusable ? new CommandFailure(error.message, 2, { cause: error.cause }) : error;
+  });
   try {
     return await work(files);
   } catch (error) {

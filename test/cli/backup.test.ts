@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { Client } from "pg";
 import { uuidv7 } from "uuidv7";
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createFileBlobStore } from "../../src/platform/blobs/blobs.ts";
+import { bucketAddress, signed } from "../../src/platform/s3/signed-request.ts";
 import { masterKeyId, createSecretBox, generateMasterKey } from "../../src/platform/secrets/seal.ts";
 import { sealSecret } from "../../src/services/webhooks/subscription-secrets.ts";
 import { migrate } from "../../src/stores/migrate.ts";
@@ -241,6 +242,20 @@ describe("millrace backup and restore", () => {
     expect(rows[0].a).toBe(rows[0].b);
   });
 
+  it("removes what a killed backup has left of a file, and no file that is being written", async () => {
+    const place = scratchDirectory();
+    const left = join(place, "tmp");
+    mkdirSync(left);
+    for (const name of ["killed", "open"]) writeFileSync(join(left, name), "part");
+    utimesSync(join(left, "killed"), new Date(), new Date(Date.now() - 1000));
+    utimesSync(join(left, "open"), new Date(), new Date(Date.now() + 600_000));
+    const { directory } = await withBlobs();
+    expect(await backup(place, directory)).toMatchObject({ code: 0, stderr: "" });
+    expect(readdirSync(left)).toEqual(["open"]);
+    // Nor is it a part of the backup.
+    expect(await check(place)).toMatchObject({ code: 0, stderr: "" });
+  });
+
   it("names blobs that rows refer to and that are not there", async () => {
     const { directory, keys } = await withBlobs();
     const [gone = ""] = keys;
@@ -370,7 +385,18 @@ describe("millrace backup and restore", () => {
     };
     const blobs = await withBlobs();
     const place = server.url.replace("a/prefix", "backups/monday");
+    // Of a backup that was killed.
+    const { accessKeyId, secretAccessKey } = server.credentials;
+    const bucket = bucketAddress({ region: "us-east-1", endpoint: server.endpoint }, "blobs");
+    const ask = async (method: string, path: string, query: Readonly<Record<string, string>>): Promise<string> => {
+      const access = { region: "us-east-1", endpoint: server.endpoint, accessKeyId, secretAccessKey };
+      const { url, headers } = await signed(bucket, access, { method, path, query });
+      return (await fetch(url, { method, headers: { ...headers } })).text();
+    };
+    await ask("POST", "backups/monday/tables/runs.copy.gz", { uploads: "" });
+    expect(await ask("GET", "", { uploads: "", prefix: "backups/" })).toContain("runs.copy.gz");
     expect(await backup(place, blobs.directory, source.url, keys)).toMatchObject({ code: 0, stderr: "" });
+    expect(await ask("GET", "", { uploads: "", prefix: "backups/" })).not.toContain("runs.copy.gz");
     expect(await check(place, keys)).toMatchObject({ code: 0, stderr: "" });
     // Or with credentials of a role, which the bucket is then asked for alone.
     const sts = await startStsServer();
@@ -410,9 +436,10 @@ it("says what is no place for a backup, and that a bucket needs credentials", as
   expect([unset.code, unset.stderr]).toEqual([2, expect.stringContaining("Name the place of the backup")]);
   const file = join(scratchDirectory(), "file");
   writeFileSync(file, "");
-  for (const place of [file, join(file, "backup")])
+  // In the last one Node's own way to make folders goes on for ever.
+  for (const place of [file, join(file, "backup"), "/proc/backup"])
     expect(await millrace(["backup", place, "--database-url", source.url])).toMatchObject({
-      code: 1,
+      code: 2,
       stderr: expect.stringMatching(`^${place} cannot be used as a directory: `),
     });
   const outcome = await millrace(["restore", "s3://", "--check"]);

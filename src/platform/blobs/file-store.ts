@@ -42,13 +42,13 @@ export async function createFileObjects(
   const temporary = join(root, TEMPORARY);
   if (!readOnly) {
     try {
-      await mkdir(temporary, { recursive: true });
-      await removeStale(temporary);
+      await makeDirectory(temporary);
+      await removeStale(temporary, hourAgo());
     } catch (error) {
       throw new DirectoryUnusable(root, error as Error);
     }
   }
-  const clean = (): void => void removeStale(temporary).catch(() => undefined);
+  const clean = (): void => void removeStale(temporary, hourAgo()).catch(() => undefined);
   const cleaner = readOnly ? undefined : setInterval(clean, STALE_AFTER_MS).unref();
 
   const pathOf = (name: string): string => {
@@ -134,6 +134,7 @@ export async function createFileObjects(
 
     list: (olderThan) => listed(olderThan.getTime()),
     keys: () => listed(Infinity),
+    removePartial: (olderThan) => removeStale(temporary, olderThan.getTime()),
 
     close: () => clearInterval(cleaner),
   };
@@ -189,8 +190,29 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-async function removeStale(temporary: string): Promise<void> {
-  const oldest = Date.now() - STALE_AFTER_MS;
+/** Node's own recursive mkdir never ends where the parent is there and takes no directories, as in /proc. */
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    const parent = dirname(path);
+    if (isMissing(error) && parent !== path) {
+      await makeDirectory(parent);
+      await mkdir(path).catch(requireDirectory(path));
+    } else await requireDirectory(path)(error as Error);
+  }
+}
+
+/** Another process may have made it. */
+const requireDirectory =
+  (path: string) =>
+  async (error: Error): Promise<void> => {
+    if (!(await stat(path).catch(() => undefined))?.isDirectory()) throw error;
+  };
+
+const hourAgo = (): number => Date.now() - STALE_AFTER_MS;
+
+async function removeStale(temporary: string, oldest: number): Promise<void> {
   for (const name of await readdir(temporary)) {
     const path = join(temporary, name);
     // Another process may remove it, or finish it, in the meantime.

@@ -221,6 +221,7 @@ export function createS3Objects(
     },
 
     keys: () => listed(Infinity),
+    removePartial: abortUploads,
 
     async close() {
       await Promise.all([guarded.close(), credentials.close()]);

@@ -68,6 +68,8 @@ export interface ObjectStore extends Omit<BlobStore, "put"> {
   ): Promise<Omit<StoredBlob, "key">>;
   /** The keys of all blobs, in batches. */
   keys(): AsyncIterable<readonly string[]>;
+  /** Removes what processes that died have left of contents: started, or last written to, before then. */
+  removePartial(olderThan: Date): Promise<void>;
   close(): void | Promise<void>;
 }
 

@@ -29,6 +29,7 @@ export interface BackupSource {
  * that the tables refer to are still there. The manifest names the ones that were removed meanwhile.
  */
 export async function takeBackup({ url, blobs, version }: BackupSource, files: BackupFiles): Promise<Manifest> {
+  const started = new Date();
   if (await blobExists(files, MANIFEST)) throw new BackupRefused("There is a backup already: name another place.");
   const { referred, ...database } = await withSnapshot(url, (snapshot) => copyTables(snapshot, files));
   const copied = await copyBlobs(blobs, files, referred);
@@ -36,6 +37,8 @@ export async function takeBackup({ url, blobs, version }: BackupSource, files: B
     throw new BackupRefused(
       "Rows refer to blobs, and none is where MILLRACE_BLOB_URL says: set it as the api and the workers have it.",
     );
+  // What this one has started is whole by now. It is not worse where the place does not let anyone list what is left.
+  await files.removePartial(started).catch(() => undefined);
   const manifest: Manifest = {
     format: FORMAT,
     millrace: version,
