@@ -11,7 +11,7 @@ import { API_KEY_KINDS, insertApiKey, listApiKeys, revokeApiKey } from "../../st
 import { unauthorized } from "../auth/authenticate.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { apiKeySchema, newApiKeySchema, presentApiKey } from "./api-key-presenter.ts";
@@ -58,7 +58,7 @@ export function createApiKeyOperations({ config, db }: ApiDeps, { credentials }:
         201: {
           description: "The key, with its value.",
           schema: newApiKeySchema,
-          links: { revoke: { operationId: "revokeApiKey", parameters: { key_id: "$response.body#/key_id" } } },
+          links: { revoke: linkTo("revokeApiKey", ["key_id"]) },
         },
       },
       async handler({ body, principal, newId, requireHeld, audit }) {

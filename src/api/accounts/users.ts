@@ -21,7 +21,7 @@ import { changeLocked } from "../../services/change.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ETAG, asCreated, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { presentUser, userSchema } from "./user-presenter.ts";
@@ -67,7 +67,7 @@ export function createUserOperations({ db }: ApiDeps, { credentials, signIn }: A
           description: "The user.",
           schema: userSchema,
           headers: { Location: "Its address.", ...ETAG },
-          links: { get: { operationId: "getUser", parameters: { user_id: "$response.body#/user_id" } } },
+          links: { get: linkTo("getUser", ["user_id"]) },
         },
       },
       async handler({ body, principal, newId, audit }) {

@@ -7,7 +7,7 @@ import type { ErasureRow } from "../../stores/erasures/erasures.ts";
 import type { ApiDeps } from "../deps.ts";
 import { asDeclared } from "../http/as-declared.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
@@ -66,9 +66,7 @@ Of a user for whom that is under way it answers the same erasure. What is made f
           description: "The erasure.",
           schema: erasureSchema,
           headers: { Location: "Its address." },
-          links: {
-            getErasure: { operationId: "getErasure", parameters: { erasure_id: "$response.body#/erasure_id" } },
-          },
+          links: { getErasure: linkTo("getErasure", ["erasure_id"]) },
         },
       },
       async handler({ body: { user_id, project_id }, principal: { org_id, type, id }, audit, newId }) {

@@ -18,7 +18,7 @@ import type { DatasetRowRow } from "../../stores/evals/dataset-rows.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { presentRow, rowSchema } from "./dataset-presenter.ts";
@@ -135,12 +135,7 @@ export function createDatasetRowOperations(deps: ApiDeps): Operation[] {
         201: {
           description: "The rows.",
           schema: addedSchema,
-          links: {
-            getDatasetRow: {
-              operationId: "getDatasetRow",
-              parameters: { dataset_id: "$request.path.dataset_id", row_id: "$response.body#/row_id" },
-            },
-          },
+          links: { getDatasetRow: linkTo("getDatasetRow", ["row_id"], ["dataset_id"]) },
         },
       },
       async handler({ params: { dataset_id }, body, principal: { org_id }, newId, audit }) {

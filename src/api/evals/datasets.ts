@@ -13,7 +13,7 @@ import type { DatasetRow } from "../../stores/evals/datasets.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { tag, tagList } from "../http/text-fields.ts";
@@ -125,9 +125,7 @@ export function createDatasetOperations(deps: ApiDeps): Operation[] {
           description: "The dataset, without rows.",
           schema: datasetSchema,
           headers: { Location: "Its address.", ...ETAG },
-          links: {
-            getDataset: { operationId: "getDataset", parameters: { dataset_id: "$response.body#/dataset_id" } },
-          },
+          links: { getDataset: linkTo("getDataset", ["dataset_id"]) },
         },
       },
       async handler({ body, principal: { org_id }, newId, audit }) {

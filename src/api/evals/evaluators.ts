@@ -17,7 +17,7 @@ import { stated } from "../../services/change.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { evaluatorSchema, presentEvaluator } from "./evaluator-presenter.ts";
@@ -138,12 +138,7 @@ export function createEvaluatorOperations(deps: ApiDeps): Operation[] {
           description: "The evaluator.",
           schema: evaluatorSchema,
           headers: { Location: "Its address.", ...ETAG },
-          links: {
-            getEvaluator: {
-              operationId: "getEvaluator",
-              parameters: { evaluator_id: "$response.body#/evaluator_id" },
-            },
-          },
+          links: { getEvaluator: linkTo("getEvaluator", ["evaluator_id"]) },
         },
       },
       async handler({ body: { name: called, description: text, template_id, ...given }, principal, newId, audit }) {

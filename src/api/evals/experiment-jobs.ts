@@ -7,7 +7,7 @@ import { requireExperiment, startJob } from "../../services/evals/experiments.ts
 import { findJob } from "../../stores/evals/experiment-jobs.ts";
 import type { JobRow } from "../../stores/evals/experiment-jobs.ts";
 import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { jobSchema, presentJob } from "./experiment-presenter.ts";
@@ -79,12 +79,7 @@ export function createExperimentJobOperations(deps: ApiDeps): Operation[] {
           description: "The job.",
           schema: jobSchema,
           headers: { Location: "Its address." },
-          links: {
-            getExperimentJob: {
-              operationId: "getExperimentJob",
-              parameters: { experiment_id: "$request.path.experiment_id", job_id: "$response.body#/job_id" },
-            },
-          },
+          links: { getExperimentJob: linkTo("getExperimentJob", ["job_id"], ["experiment_id"]) },
         },
       },
       async handler({ params: { experiment_id }, body: { kind, ...options }, principal: { org_id }, newId }) {

@@ -12,7 +12,7 @@ import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { experimentSchema, presentExperiment } from "./experiment-presenter.ts";
@@ -132,12 +132,7 @@ export function createExperimentOperations(deps: ApiDeps): Operation[] {
           description: "The experiment.",
           schema: experimentSchema,
           headers: { Location: "Its address.", ...ETAG },
-          links: {
-            getExperiment: {
-              operationId: "getExperiment",
-              parameters: { experiment_id: "$response.body#/experiment_id" },
-            },
-          },
+          links: { getExperiment: linkTo("getExperiment", ["experiment_id"]) },
         },
       },
       async handler({ body: { budget, ...request }, principal: { org_id }, newId, audit }) {

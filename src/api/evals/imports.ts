@@ -15,7 +15,7 @@ import { requireProject } from "../../services/projects/projects.ts";
 import { findImport, insertImport } from "../../stores/evals/imports.ts";
 import type { NewImport } from "../../stores/evals/imports.ts";
 import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { JsonAnswer, Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { jsonField, readMultipart } from "../http/read-multipart.ts";
@@ -137,12 +137,7 @@ applied all at once: the dataset has one version more, or it is as it was. Runs 
           description: "It will be read.",
           schema: importSchema,
           headers: { Location: "Its address." },
-          links: {
-            getDatasetImport: {
-              operationId: "getDatasetImport",
-              parameters: { dataset_id: "$request.path.dataset_id", import_id: "$response.body#/import_id" },
-            },
-          },
+          links: { getDatasetImport: linkTo("getDatasetImport", ["import_id"], ["dataset_id"]) },
         },
       },
       async handler({ params: { dataset_id }, body, principal: { org_id }, ctx, newId }) {

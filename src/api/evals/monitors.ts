@@ -13,7 +13,7 @@ import type { MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
@@ -141,9 +141,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
           description: "The monitor.",
           schema: monitorSchema,
           headers: { Location: "Its address.", ...ETAG },
-          links: {
-            getMonitor: { operationId: "getMonitor", parameters: { monitor_id: "$response.body#/monitor_id" } },
-          },
+          links: { getMonitor: linkTo("getMonitor", ["monitor_id"]) },
         },
       },
       async handler({ body: request, principal: { org_id }, newId, audit }) {

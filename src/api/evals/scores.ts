@@ -14,7 +14,7 @@ import { stated } from "../../services/change.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { visibleText } from "../http/text-fields.ts";
@@ -116,7 +116,7 @@ export function createScoreOperations({ db, reads }: ApiDeps): Operation[] {
           description: "The score.",
           schema: scoreSchema,
           headers: { Location: "Its address." },
-          links: { getScore: { operationId: "getScore", parameters: { score_id: "$response.body#/score_id" } } },
+          links: { getScore: linkTo("getScore", ["score_id"]) },
         },
       },
       async handler({ params: { run_id }, body, principal: { org_id, type, id }, newId, audit }) {

@@ -124,6 +124,15 @@ export interface Link {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
+/** An operation that takes members of the answer, and of the request's path, under the same names. */
+export function linkTo(operationId: string, members: readonly string[], ofPath: readonly string[] = []): Link {
+  const parameters = [
+    ...ofPath.map((name) => [name, `$request.path.${name}`]),
+    ...members.map((name) => [name, `$response.body#/${name}`]),
+  ];
+  return { operationId, parameters: Object.fromEntries(parameters) as Link["parameters"] };
+}
+
 /** An endpoint as ONE value: the route, the validation, the documentation and the code. */
 export interface OperationDefinition<
   A extends Access,

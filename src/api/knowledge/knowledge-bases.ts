@@ -19,7 +19,7 @@ import type { KnowledgeBaseRow } from "../../stores/knowledge/knowledge-bases.ts
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import {
@@ -107,17 +107,12 @@ const changeBody = z
   .meta({ id: "KnowledgeBaseChange" });
 
 const COMMON = { tag: "Knowledge bases", auth: "secret" } as const;
-const LINKS = Object.fromEntries(
-  [
-    ["get", "getKnowledgeBase"],
-    ["change", "changeKnowledgeBase"],
-    ["query", "queryKnowledgeBase"],
-    ["sync", "syncKnowledgeBase"],
-  ].map(([link, operationId = ""]) => [
-    link,
-    { operationId, parameters: { knowledge_base_id: "$response.body#/knowledge_base_id" } },
-  ]),
-);
+const LINKS = {
+  get: linkTo("getKnowledgeBase", ["knowledge_base_id"]),
+  change: linkTo("changeKnowledgeBase", ["knowledge_base_id"]),
+  query: linkTo("queryKnowledgeBase", ["knowledge_base_id"]),
+  sync: linkTo("syncKnowledgeBase", ["knowledge_base_id"]),
+};
 const SCHEMA_EXAMPLE = {
   properties: {
     department: { type: "string", description: "Who wrote it", options: ["support", "legal"] },

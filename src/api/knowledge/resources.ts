@@ -18,7 +18,7 @@ import type { NewResource, ResourceRow } from "../../stores/knowledge/resources.
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ETAG, contentTag, ifMatchHeaders, requireMatch, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { JsonAnswer, Operation, RequestContext } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { readMultipart } from "../http/read-multipart.ts";
@@ -207,13 +207,7 @@ export function createResourceOperations(deps: ApiDeps, { quotas }: ApiServices)
           description: "They will be indexed.",
           schema: acceptedSchema,
           links: {
-            getKnowledgeBaseResource: {
-              operationId: "getKnowledgeBaseResource",
-              parameters: {
-                knowledge_base_id: "$request.path.knowledge_base_id",
-                resource_id: "$response.body#/resource_id",
-              },
-            },
+            getKnowledgeBaseResource: linkTo("getKnowledgeBaseResource", ["resource_id"], ["knowledge_base_id"]),
           },
         },
       },

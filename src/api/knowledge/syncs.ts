@@ -8,7 +8,7 @@ import { findSync, listSyncErrors, listSyncs } from "../../stores/knowledge/sync
 import type { SyncRow } from "../../stores/knowledge/syncs.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { presentSync, presentSyncItem, syncItemSchema, syncSchema } from "./sync-presenter.ts";
@@ -39,12 +39,7 @@ const acceptedSchema = z
   .object({ message: z.string(), status: z.literal("accepted"), sync_id: z.uuid() })
   .meta({ id: "KnowledgeBaseSyncAccepted" });
 
-const LINKS = {
-  getKnowledgeBaseSync: {
-    operationId: "getKnowledgeBaseSync",
-    parameters: { knowledge_base_id: "$request.path.knowledge_base_id", sync_id: "$response.body#/sync_id" },
-  },
-};
+const LINKS = { getKnowledgeBaseSync: linkTo("getKnowledgeBaseSync", ["sync_id"], ["knowledge_base_id"]) };
 
 /** `/v2/knowledge-bases/{knowledge_base_id}/sync` and `/syncs`: what its sources hold is read again. */
 export function createSyncOperations(deps: ApiDeps): Operation[] {

@@ -10,7 +10,7 @@ import { deployFlow, flowLimits, requireValidFlow } from "../../services/project
 import { requireReferences } from "../../services/projects/flow-references.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId, pathVersion } from "../http/path-id.ts";
 import {
@@ -33,12 +33,7 @@ const createBody = z
   })
   .meta({ id: "FlowVersionCreate" });
 
-const LINKS = {
-  get: {
-    operationId: "getFlowVersion",
-    parameters: { project_id: "$response.body#/project_id", version: "$response.body#/version" },
-  },
-};
+const LINKS = { get: linkTo("getFlowVersion", ["project_id", "version"]) };
 
 const COMMON = { tag: "Flow versions", auth: "secret" } as const;
 

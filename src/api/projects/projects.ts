@@ -15,7 +15,7 @@ import { deployFlow, flowLimits, requireValidFlow } from "../../services/project
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { flowSchema } from "./flow-version-presenter.ts";
@@ -39,8 +39,8 @@ const changeBody = z
   .meta({ id: "ProjectChange" });
 
 const LINKS = {
-  get: { operationId: "getProject", parameters: { project_id: "$response.body#/project_id" } },
-  versions: { operationId: "createFlowVersion", parameters: { project_id: "$response.body#/project_id" } },
+  get: linkTo("getProject", ["project_id"]),
+  versions: linkTo("createFlowVersion", ["project_id"]),
 };
 
 const COMMON = { tag: "Projects", auth: "secret" } as const;

@@ -7,7 +7,7 @@ import { callerOfRequest } from "../../platform/fetch/own-calls.ts";
 import { admitNested } from "../../services/triggers/chain.ts";
 import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
 import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { parsePrefer } from "../http/prefer.ts";
@@ -73,9 +73,7 @@ export function createActionRunOperations(deps: ApiDeps): Operation[] {
           description: "It goes on.",
           schema: actionRunSchema,
           headers: { Location: "Where it can be asked for." },
-          links: {
-            get: { operationId: "getActionRun", parameters: { action_run_id: "$response.body#/action_run_id" } },
-          },
+          links: { get: linkTo("getActionRun", ["action_run_id"]) },
         },
       },
       async handler({ params, headers, body, principal, newId, signal, ctx }) {

@@ -13,7 +13,7 @@ import type { ConnectionRow } from "../../stores/providers/connections.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { connectionSchema, presentConnection } from "./connection-presenter.ts";
@@ -48,15 +48,10 @@ const changeBody = z
 
 const COMMON = { tag: "Connections", auth: "secret" } as const;
 const ADMINS = { ...COMMON, role: "admin" } as const;
-const LINKS = Object.fromEntries(
-  [
-    ["get", "getConnection"],
-    ["check", "checkConnection"],
-  ].map(([link, operationId = ""]) => [
-    link,
-    { operationId, parameters: { connection_id: "$response.body#/connection_id" } },
-  ]),
-);
+const LINKS = {
+  get: linkTo("getConnection", ["connection_id"]),
+  check: linkTo("checkConnection", ["connection_id"]),
+};
 
 /** `/v2/connections`: credentials of other services, which nobody can read again. */
 export function createConnectionOperations({ db, reads, secrets, providerJobs, logger }: ApiDeps): Operation[] {

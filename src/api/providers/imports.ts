@@ -8,7 +8,7 @@ import { importServer } from "../../services/providers/import-server.ts";
 import { requireProvider } from "../../services/providers/providers.ts";
 import { refuseWhileUsed } from "../../services/projects/flow-references.ts";
 import type { ApiDeps } from "../deps.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { presentProvider, providerSchema } from "./provider-presenter.ts";
 
@@ -166,9 +166,7 @@ export function createProviderImportOperations(deps: ApiDeps): Operation[] {
           description: "The new provider.",
           schema: importedSchema,
           headers: { Location: "Its address." },
-          links: {
-            actions: { operationId: "listActions", parameters: { provider_id: "$response.body#/provider_id" } },
-          },
+          links: { actions: linkTo("listActions", ["provider_id"]) },
         },
         200: {
           description: "The provider that was there, made anew; of a dry run what would change.",

@@ -14,7 +14,7 @@ import type { Keyset } from "../../stores/keyset.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
 import type { ListQuery, Page } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import {
   actionSchema,
@@ -116,12 +116,7 @@ export function createProviderOperations({ db, reads }: ApiDeps): Operation[] {
         200: {
           description: "The action.",
           schema: actionSchema,
-          links: {
-            run: {
-              operationId: "runAction",
-              parameters: { provider_id: "$response.body#/provider_id", action_id: "$response.body#/action_id" },
-            },
-          },
+          links: { run: linkTo("runAction", ["provider_id", "action_id"]) },
         },
       },
       async handler({ params: { provider_id, action_id }, principal: { org_id } }) {

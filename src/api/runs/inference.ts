@@ -4,7 +4,7 @@ import { isTerminal } from "../../domain/runs/run.ts";
 import type { RunRow } from "../../stores/runs/runs.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { answerInference, answerLater } from "./inference-answer.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { parsePrefer } from "../http/prefer.ts";
@@ -16,16 +16,7 @@ import { requireRunFor } from "../../services/runs/require-run.ts";
 import { viewInference } from "./run-views.ts";
 
 const TAG = "Run Flow";
-const LINKS = {
-  metadata: {
-    operationId: "getDeployedFlowRun",
-    parameters: {
-      org_id: "$request.path.org_id",
-      flow_id: "$request.path.flow_id",
-      run_id: "$response.body#/run_id",
-    },
-  },
-};
+const LINKS = { metadata: linkTo("getDeployedFlowRun", ["run_id"], ["org_id", "flow_id"]) };
 
 /** `/inference/v0/run`: call a flow and wait for what it answers. */
 export function createInferenceOperations(deps: ApiDeps, services: ApiServices): Operation[] {

@@ -5,7 +5,7 @@ import { listRunJobs } from "../../stores/runs/run-jobs.ts";
 import type { RunJobRow } from "../../stores/runs/run-jobs.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { runFilters } from "./run-filters.ts";
@@ -96,8 +96,8 @@ Where no more runs may be under way at once, it waits for a place.`,
           schema: jobSchema,
           headers: { Location: "Its address." },
           links: {
-            getRunJob: { operationId: "getRunJob", parameters: { job_id: "$response.body#/job_id" } },
-            abortRunJob: { operationId: "abortRunJob", parameters: { job_id: "$response.body#/job_id" } },
+            getRunJob: linkTo("getRunJob", ["job_id"]),
+            abortRunJob: linkTo("abortRunJob", ["job_id"]),
           },
         },
       },

@@ -8,7 +8,7 @@ import type { ApiDeps, ApiServices } from "../deps.ts";
 import { EVENT_STREAM, SSE_COMMENT, answerStream, serverSentEvent } from "../http/event-stream.ts";
 import { followEvents } from "./follow-events.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { viewNodes } from "./node-run-views.ts";
@@ -25,9 +25,9 @@ const COMMON = { tag: "Runs", auth: "secret" } as const;
 
 export const runParams = z.object({ run_id: pathId("run") });
 export const RUN_LINKS = {
-  get: { operationId: "getRun", parameters: { run_id: "$response.body#/run_id" } },
-  cancel: { operationId: "cancelRun", parameters: { run_id: "$response.body#/run_id" } },
-  resume: { operationId: "resumeRun", parameters: { run_id: "$response.body#/run_id" } },
+  get: linkTo("getRun", ["run_id"]),
+  cancel: linkTo("cancelRun", ["run_id"]),
+  resume: linkTo("resumeRun", ["run_id"]),
 };
 
 /** `/v2/runs`: create, list and get. */

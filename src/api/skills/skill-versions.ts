@@ -7,7 +7,7 @@ import { createSkillVersion, requireSkill } from "../../services/skills/skills.t
 import { findSkillVersion, listSkillVersions } from "../../stores/skills/skills.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId, pathSkillVersion } from "../http/path-id.ts";
 import {
@@ -23,12 +23,7 @@ const COMMON = { tag: "Skills", auth: "secret" } as const;
 const PATH = "/v2/skills/{skill_id}/versions";
 const params = z.object({ skill_id: pathId("skill") });
 
-const LINKS = {
-  get: {
-    operationId: "getSkillVersion",
-    parameters: { skill_id: "$response.body#/skill_id", version: "$response.body#/version" },
-  },
-};
+const LINKS = { get: linkTo("getSkillVersion", ["skill_id", "version"]) };
 
 /** `/v2/skills/{skill_id}/versions`: what a skill was, and is. */
 export function createSkillVersionOperations(deps: ApiDeps, { quotas }: ApiServices): Operation[] {

@@ -6,7 +6,7 @@ import type { SkillRow } from "../../stores/skills/skills.ts";
 import type { ApiDeps, ApiServices } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { listUsers } from "../../services/projects/flow-references.ts";
@@ -18,12 +18,12 @@ const params = z.object({ skill_id: pathId("skill") });
 
 const changeBody = z.strictObject({ default_version: z.int().min(1).optional() }).meta({ id: "SkillChange" });
 
-const LINKS = Object.fromEntries(
-  ["getSkill", "changeSkill", "listSkillVersions", "createSkillVersion"].map((operationId) => [
-    operationId,
-    { operationId, parameters: { skill_id: "$response.body#/skill_id" } },
-  ]),
-);
+const LINKS = {
+  getSkill: linkTo("getSkill", ["skill_id"]),
+  changeSkill: linkTo("changeSkill", ["skill_id"]),
+  listSkillVersions: linkTo("listSkillVersions", ["skill_id"]),
+  createSkillVersion: linkTo("createSkillVersion", ["skill_id"]),
+};
 
 /** How a skill may be sent. */
 export const UPLOAD = `As multipart \`files[]\` (the file name of each part is its path), as a ZIP archive (the body itself or the part \`file\`) or as JSON. A folder

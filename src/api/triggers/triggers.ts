@@ -23,7 +23,7 @@ import { baseUrl } from "../http/base-url.ts";
 import { ETAG, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { toValidationIssues } from "../http/issues.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import { startingRuns } from "./starting-runs.ts";
@@ -135,7 +135,7 @@ export function createTriggerOperations(deps: ApiDeps, services: ApiServices): O
           description: "The trigger; of an inbound webhook with its address.",
           schema: createdTriggerSchema,
           headers: { Location: "Its address in this interface.", ...ETAG },
-          links: { get: { operationId: "getTrigger", parameters: { id: "$response.body#/id" } } },
+          links: { get: linkTo("getTrigger", ["id"]) },
         },
       },
       async handler({ body, principal, newId, requireHeld, ctx, audit }) {

@@ -19,7 +19,7 @@ import type { DeliveryFilter, WebhookDelivery } from "../../stores/webhooks/deli
 import { insertReplay } from "../../stores/webhooks/replays.ts";
 import type { ApiDeps } from "../deps.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import {
@@ -62,15 +62,7 @@ const replayBody = z
   .meta({ id: "WebhookReplayCreate" });
 
 const COMMON = { tag: "Webhooks", auth: "secret" } as const;
-const LINKS = {
-  get: {
-    operationId: "getWebhookDelivery",
-    parameters: {
-      subscription_id: "$response.body#/subscription_id",
-      delivery_id: "$response.body#/delivery_id",
-    },
-  },
-};
+const LINKS = { get: linkTo("getWebhookDelivery", ["subscription_id", "delivery_id"]) };
 
 /** What subscriptions were sent, and how to send it again. */
 export function createWebhookDeliveryOperations({ db, reads, config }: ApiDeps): Operation[] {

@@ -26,7 +26,7 @@ import { openSecret, sealHeaders, sealSecret } from "../../services/webhooks/sub
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
 import { listPage, listQuery, pageOf } from "../http/list.ts";
-import { defineOperation } from "../http/operation.ts";
+import { defineOperation, linkTo } from "../http/operation.ts";
 import type { Operation } from "../http/operation.ts";
 import { pathId } from "../http/path-id.ts";
 import {
@@ -44,16 +44,11 @@ export const subscriptionParams = z.object({ subscription_id: pathId(SUBSCRIPTIO
 
 const COMMON = { tag: "Webhooks", auth: "secret" } as const;
 const ADMINS = { ...COMMON, role: "admin" } as const;
-const LINKS = Object.fromEntries(
-  [
-    ["get", "getWebhookSubscription"],
-    ["test", "testWebhookSubscription"],
-    ["deliveries", "listWebhookDeliveries"],
-  ].map(([name, operationId = ""]) => [
-    name,
-    { operationId, parameters: { subscription_id: "$response.body#/subscription_id" } },
-  ]),
-);
+const LINKS = {
+  get: linkTo("getWebhookSubscription", ["subscription_id"]),
+  test: linkTo("testWebhookSubscription", ["subscription_id"]),
+  deliveries: linkTo("listWebhookDeliveries", ["subscription_id"]),
+};
 
 /** Throws 404 when there is none. */
 export async function requireSubscription(db: Db, subscriptionId: string): Promise<WebhookSubscription> {
