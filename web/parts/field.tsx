@@ -8,6 +8,14 @@ export interface FieldControl {
   readonly "aria-invalid": boolean | undefined;
 }
 
+/** What a refused request says of one member of its body. */
+export function errorsAt(
+  problem: { readonly issues: ReadonlyArray<{ readonly loc: readonly unknown[]; readonly msg: string }> } | null,
+  member: string,
+): string[] {
+  return (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
+}
+
 /** Label, hint and error of a control, wired once. */
 export function Field({
   label,

@@ -25,6 +25,7 @@ export function Table<Row>({
   rows,
   keyOf,
   dense = false,
+  isBare = false,
 }: {
   readonly caption: string;
   readonly columns: ReadonlyArray<Column<Row>>;
@@ -32,10 +33,12 @@ export function Table<Row>({
   readonly keyOf: (row: Row) => string;
   /** For long lists: more rows at a time. */
   readonly dense?: boolean;
+  /** Without a panel of its own: it stands in one. */
+  readonly isBare?: boolean;
 }): JSX.Element {
   const classOf = ({ number, wideOnly, widestOnly }: Column<Row>): string =>
     `${number === true ? "number" : ""} ${wideOnly === true ? "wide-only" : ""} ${widestOnly === true ? "widest-only" : ""}`;
-  return (
+  const table = (
     <div className="table-scroll" role="region" aria-label={caption} tabIndex={0}>
       <table className={`table ${dense ? "table-dense" : ""}`}>
         <caption className="visually-hidden">{caption}</caption>
@@ -62,6 +65,7 @@ export function Table<Row>({
       </table>
     </div>
   );
+  return isBare ? table : <div className="panel panel-flush">{table}</div>;
 }
 
 /** `j` and `k` go from row to row below the element that takes the reference: of a page with several lists through all of them. */

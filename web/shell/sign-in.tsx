@@ -6,7 +6,7 @@ import { toProblem } from "../api/problem.ts";
 import { Field } from "../parts/field.tsx";
 import { Failure } from "../parts/states.tsx";
 import { Mark } from "./brand.tsx";
-import { formTexts } from "../parts/form-texts.ts";
+import { onTexts } from "../parts/form-texts.ts";
 import "./sign-in.css";
 
 /** By an identity provider, by e-mail address and password, or by the one-time link that `npm start` prints. */
@@ -68,11 +68,7 @@ function PasswordForm({ signIn }: { readonly signIn: ReturnType<typeof useSignIn
   return (
     <form
       className="stack"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const given = formTexts(event.currentTarget);
-        signIn.mutate({ email: given("email"), password: given("password") });
-      }}
+      onSubmit={onTexts((given) => signIn.mutate({ email: given("email"), password: given("password") }))}
     >
       <Field label="E-mail address">
         {(control) => (

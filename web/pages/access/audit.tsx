@@ -5,46 +5,41 @@ import { auditOptions } from "../../api/audit.ts";
 import type { AuditEntry } from "../../api/audit.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Id } from "../../parts/copy.tsx";
+import { MoreButton } from "../../parts/more-button.tsx";
 import { Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 
 /** Who has changed what, newest first. */
 export function AuditLog(): JSX.Element {
-  const { data, error, isPending, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } =
-    useInfiniteQuery(auditOptions);
+  const log = useInfiniteQuery(auditOptions);
+  const { data, error, isPending, refetch } = log;
   if (isPending) return <Loading what="audit log" />;
   if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
   return (
     <>
-      <section className="panel panel-flush">
-        <Table
-          caption="Audit log"
-          rows={data.pages.flatMap((page) => page.data)}
-          keyOf={(entry) => entry.entry_id}
-          columns={[
-            {
-              id: "at",
-              head: "When",
-              cell: (entry) => (
-                <span className="audit-when">
-                  <Time at={entry.at} />
-                </span>
-              ),
-            },
-            { id: "operation", head: "What", cell: (entry) => <Operation entry={entry} /> },
-            { id: "target", head: "Of", wideOnly: true, cell: ({ target }) => <Named thing={target} /> },
-            { id: "fields", head: "Fields", wideOnly: true, cell: (entry) => <Fields entry={entry} /> },
-            { id: "who", head: "Who", cell: ({ actor }) => <Named thing={actor} /> },
-            { id: "address", head: "Address", wideOnly: true, cell: ({ actor }) => actor.address ?? "-" },
-          ]}
-        />
-      </section>
-      {hasNextPage && (
-        <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-          Older entries
-        </button>
-      )}
+      <Table
+        caption="Audit log"
+        rows={data.pages.flatMap((page) => page.data)}
+        keyOf={(entry) => entry.entry_id}
+        columns={[
+          {
+            id: "at",
+            head: "When",
+            cell: (entry) => (
+              <span className="audit-when">
+                <Time at={entry.at} />
+              </span>
+            ),
+          },
+          { id: "operation", head: "What", cell: (entry) => <Operation entry={entry} /> },
+          { id: "target", head: "Of", wideOnly: true, cell: ({ target }) => <Named thing={target} /> },
+          { id: "fields", head: "Fields", wideOnly: true, cell: (entry) => <Fields entry={entry} /> },
+          { id: "who", head: "Who", cell: ({ actor }) => <Named thing={actor} /> },
+          { id: "address", head: "Address", wideOnly: true, cell: ({ actor }) => actor.address ?? "-" },
+        ]}
+      />
+      {log.hasNextPage && <MoreButton pages={log}>Older entries</MoreButton>}
     </>
   );
 }

@@ -3,8 +3,9 @@ import { useCandidateSearch } from "../../api/accounts.ts";
 import type { ProjectRole } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Field } from "../../parts/field.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
 import { Failure } from "../../parts/states.tsx";
+import { Submit } from "../../parts/submit.tsx";
 import { RoleField } from "./project-role-parts.tsx";
 
 /** Gives a role to the user of an e-mail address, whom the person sees before. */
@@ -28,14 +29,7 @@ export function FindMember({
   return (
     <section className="panel stack" aria-labelledby="add-member">
       <h2 id="add-member">Give somebody a role</h2>
-      <form
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          search.mutate(formTexts(event.currentTarget)("email").trim());
-        }}
-      >
+      <form className="stack" noValidate onSubmit={onTexts((given) => search.mutate(given("email").trim()))}>
         <Field label="E-mail address" hint="The whole address with which the user signs in." errors={errors}>
           {(control) => (
             // What was found is of the address that was there before.
@@ -50,11 +44,9 @@ export function FindMember({
           )}
         </Field>
         {problem && !isRefused && <Failure fault={problem} />}
-        <div className="row">
-          <button type="submit" className="button" disabled={search.isPending}>
-            Find
-          </button>
-        </div>
+        <Submit isQuiet isPending={search.isPending}>
+          Find
+        </Submit>
       </form>
       <p role="status" className="wrap" hidden={!found}>
         {found && (
@@ -68,17 +60,10 @@ export function FindMember({
         <form
           className="stack"
           aria-label={`Give ${found.email} a role`}
-          onSubmit={(event) => {
-            event.preventDefault();
-            onAdd(found.user_id, formTexts(event.currentTarget)("role") as ProjectRole);
-          }}
+          onSubmit={onTexts((given) => onAdd(found.user_id, given("role") as ProjectRole))}
         >
           <RoleField />
-          <div className="row">
-            <button type="submit" className="button button-primary" disabled={isPending}>
-              Give the role
-            </button>
-          </div>
+          <Submit isPending={isPending}>Give the role</Submit>
         </form>
       )}
     </section>

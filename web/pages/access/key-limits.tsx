@@ -1,8 +1,8 @@
 import type { JSX } from "react";
 import type { ApiKey } from "../../api/accounts.ts";
 import type { ApiProblem } from "../../api/problem.ts";
-import { Field } from "../../parts/field.tsx";
-import { errorsAt } from "./users.tsx";
+import { Field, errorsAt } from "../../parts/field.tsx";
+import type { FormTexts } from "../../parts/form-texts.ts";
 
 type Scope = NonNullable<ApiKey["scopes"]>[number];
 type Lists = "scopes" | "projects" | "allowed_origins" | "allowed_addresses";
@@ -36,7 +36,7 @@ export function KeyLimitFields({ problem }: { readonly problem: ApiProblem | nul
 }
 
 /** The limits that a form sets; values of a list are separated by spaces or commas. */
-export function limitsIn(given: (name: string) => string) {
+export function limitsIn(given: FormTexts) {
   const list = (name: Lists): string[] =>
     given(name)
       .split(/[\s,]+/)

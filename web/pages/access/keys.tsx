@@ -7,14 +7,15 @@ import { toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Field } from "../../parts/field.tsx";
+import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
-import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { ShownOnce } from "../../parts/shown-once.tsx";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { describeLimits, KeyLimitFields, limitsIn } from "./key-limits.tsx";
-import { errorsAt } from "./users.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
+import { Submit } from "../../parts/submit.tsx";
 
 export function Keys(): JSX.Element {
   const { data, error, isPending, refetch } = useQuery(keysOptions);
@@ -35,49 +36,47 @@ export function Keys(): JSX.Element {
           Programs call the API with a key: a public one runs flows, a secret one may do everything.
         </Empty>
       ) : (
-        <section className="panel panel-flush">
-          <Table
-            caption="API keys"
-            rows={data.data}
-            keyOf={(key) => key.key_id}
-            columns={[
-              {
-                id: "name",
-                head: "Name",
-                cell: (key) => (
-                  <span className="wrap">
-                    {key.name} <CopyButton text={key.key_id} label={`id of ${key.name}`} />
-                  </span>
-                ),
-              },
-              { id: "kind", head: "Kind", cell: (key) => key.kind },
-              { id: "prefix", head: "Begins with", wideOnly: true, cell: (key) => <code>{key.prefix}…</code> },
-              { id: "used", head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
-              { id: "expires", head: "Expires", wideOnly: true, cell: (key) => <Time at={key.expires_at} /> },
-              {
-                id: "limits",
-                head: "Limits",
-                wideOnly: true,
-                cell: (key) => <span className="wrap">{describeLimits(key)}</span>,
-              },
-              { id: "made", head: "Made", wideOnly: true, cell: (key) => <Time at={key.created_at} /> },
-              {
-                id: "actions",
-                head: "Actions",
-                cell: (key) => (
-                  <button
-                    type="button"
-                    className="button button-small button-danger"
-                    data-row
-                    onClick={() => setLeaving(key)}
-                  >
-                    Revoke…
-                  </button>
-                ),
-              },
-            ]}
-          />
-        </section>
+        <Table
+          caption="API keys"
+          rows={data.data}
+          keyOf={(key) => key.key_id}
+          columns={[
+            {
+              id: "name",
+              head: "Name",
+              cell: (key) => (
+                <span className="wrap">
+                  {key.name} <CopyButton text={key.key_id} label={`id of ${key.name}`} />
+                </span>
+              ),
+            },
+            { id: "kind", head: "Kind", cell: (key) => key.kind },
+            { id: "prefix", head: "Begins with", wideOnly: true, cell: (key) => <code>{key.prefix}…</code> },
+            { id: "used", head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
+            { id: "expires", head: "Expires", wideOnly: true, cell: (key) => <Time at={key.expires_at} /> },
+            {
+              id: "limits",
+              head: "Limits",
+              wideOnly: true,
+              cell: (key) => <span className="wrap">{describeLimits(key)}</span>,
+            },
+            { id: "made", head: "Made", wideOnly: true, cell: (key) => <Time at={key.created_at} /> },
+            {
+              id: "actions",
+              head: "Actions",
+              cell: (key) => (
+                <button
+                  type="button"
+                  className="button button-small button-danger"
+                  data-row
+                  onClick={() => setLeaving(key)}
+                >
+                  Revoke…
+                </button>
+              ),
+            },
+          ]}
+        />
       )}
       {isAdding && <MakeKey onClose={() => setAdding(false)} />}
       {leaving && (
@@ -101,27 +100,20 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
   const problem = create.error && toProblem(create.error);
   if (create.data)
     return (
-      <Dialog title="The new key" onClose={onClose}>
-        <Notice tone="warn">It is shown now and never again.</Notice>
-        <code className="value-box wrap">{create.data.key}</code>
-        <div className="row">
-          <CopyButton text={create.data.key} label="key">
-            Copy the key
-          </CopyButton>
-          <button type="button" className="button" onClick={onClose}>
-            Done
-          </button>
-        </div>
-      </Dialog>
+      <ShownOnce
+        title="The new key"
+        what="key"
+        secret={create.data.key}
+        note="It is shown now and never again."
+        onClose={onClose}
+      />
     );
   return (
     <Dialog title="Make a key" onClose={onClose}>
       <form
         className="stack"
         noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          const given = formTexts(event.currentTarget);
+        onSubmit={onTexts((given) => {
           const expires = given("expires");
           create.mutate({
             name: given("name"),
@@ -129,7 +121,7 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
             ...(expires !== "" && { expires_at: endOfDay(expires) }),
             ...limitsIn(given),
           });
-        }}
+        })}
       >
         <Field label="Name" hint="What it is for." errors={errorsAt(problem, "name")}>
           {(control) => <input className="input" name="name" data-first {...control} />}
@@ -151,11 +143,7 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
         </Field>
         <KeyLimitFields problem={problem} />
         {problem && problem.status !== 422 && <Failure fault={problem} />}
-        <div className="row">
-          <button type="submit" className="button button-primary" disabled={create.isPending}>
-            Make the key
-          </button>
-        </div>
+        <Submit isPending={create.isPending}>Make the key</Submit>
       </form>
     </Dialog>
   );

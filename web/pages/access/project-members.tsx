@@ -15,10 +15,11 @@ import { toProblem } from "../../api/problem.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Email } from "../../parts/email.tsx";
 import { Field } from "../../parts/field.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { Submit } from "../../parts/submit.tsx";
 import { FindMember } from "./find-member.tsx";
 import { RoleField, roleColumn, takeAwayColumn } from "./project-role-parts.tsx";
 
@@ -45,37 +46,35 @@ export function ProjectMembers({ projectId: project_id }: { readonly projectId: 
       {data.data.length === 0 ? (
         <Empty title="Nobody has a role in this project yet">Below somebody is given one.</Empty>
       ) : (
-        <section className="panel panel-flush">
-          <Table
-            caption="Members"
-            rows={data.data}
-            keyOf={({ user_id }) => user_id}
-            columns={[
-              {
-                id: "email",
-                head: "E-mail address",
-                cell: ({ user_id, email }) => (
-                  <Email address={email}>
-                    {user_id === me.id && <span className="muted"> (you)</span>}{" "}
-                    <CopyButton text={user_id} label={`id of ${email}`} />
-                  </Email>
-                ),
-              },
-              roleColumn<(typeof data.data)[number]>({
-                head: "Role here",
-                labelOf: ({ email }) => `Role of ${email}`,
-                isPending: set.isPending,
-                onApply: ({ user_id }, role) => set.mutate({ project_id, user_id, role }),
-              }),
-              { id: "since", head: "Since", wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
-              takeAwayColumn<(typeof data.data)[number]>({
-                of: ({ email }) => `of ${email}`,
-                isPending: remove.isPending,
-                onTakeAway: ({ user_id }) => remove.mutate({ project_id, user_id }),
-              }),
-            ]}
-          />
-        </section>
+        <Table
+          caption="Members"
+          rows={data.data}
+          keyOf={({ user_id }) => user_id}
+          columns={[
+            {
+              id: "email",
+              head: "E-mail address",
+              cell: ({ user_id, email }) => (
+                <Email address={email}>
+                  {user_id === me.id && <span className="muted"> (you)</span>}{" "}
+                  <CopyButton text={user_id} label={`id of ${email}`} />
+                </Email>
+              ),
+            },
+            roleColumn<(typeof data.data)[number]>({
+              head: "Role here",
+              labelOf: ({ email }) => `Role of ${email}`,
+              isPending: set.isPending,
+              onApply: ({ user_id }, role) => set.mutate({ project_id, user_id, role }),
+            }),
+            { id: "since", head: "Since", wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
+            takeAwayColumn<(typeof data.data)[number]>({
+              of: ({ email }) => `of ${email}`,
+              isPending: remove.isPending,
+              onTakeAway: ({ user_id }) => remove.mutate({ project_id, user_id }),
+            }),
+          ]}
+        />
       )}
       {isAdmin ? (
         <AddMember key={added} isPending={set.isPending} known={data.data.map(({ user_id }) => user_id)} onAdd={add} />
@@ -101,11 +100,9 @@ function AddMember({
     <form
       className="panel stack"
       aria-labelledby="add-member"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const given = formTexts(event.currentTarget);
+      onSubmit={onTexts((given) => {
         onAdd(given("user"), given("role") as ProjectRole);
-      }}
+      })}
     >
       <h2 id="add-member">Give somebody a role</h2>
       <div className="members-add">
@@ -124,11 +121,7 @@ function AddMember({
         </Field>
         <RoleField />
       </div>
-      <div className="row">
-        <button type="submit" className="button button-primary" disabled={isPending}>
-          Give the role
-        </button>
-      </div>
+      <Submit isPending={isPending}>Give the role</Submit>
     </form>
   );
 }

@@ -7,7 +7,7 @@ import { toProblem } from "../../api/problem.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { RoleField, roleColumn, takeAwayColumn } from "./project-role-parts.tsx";
@@ -37,6 +37,7 @@ export function ProjectRoles({ user, onClose }: { readonly user: User; readonly 
       {data && given.length === 0 && <Empty title="No role in a project">Below one is given.</Empty>}
       {given.length > 0 && (
         <Table
+          isBare
           caption="Roles in projects"
           rows={given}
           keyOf={({ project_id }) => project_id}
@@ -60,15 +61,13 @@ export function ProjectRoles({ user, onClose }: { readonly user: User; readonly 
         <form
           key={form}
           className="row"
-          onSubmit={(event) => {
-            event.preventDefault();
-            const chosen = formTexts(event.currentTarget);
+          onSubmit={onTexts((chosen) => {
             const role = chosen("role") as ProjectRole;
             set.mutate(
               { project_id: chosen("project"), user_id, role },
               { onSuccess: () => setForm((count) => count + 1) },
             );
-          }}
+          })}
         >
           <Field label="Project">
             {(control) => (

@@ -17,58 +17,56 @@ export function Sessions(): JSX.Element {
   return (
     <>
       {end.error && <Failure fault={toProblem(end.error)} />}
-      <section className="panel panel-flush">
-        <Table
-          caption="Sessions"
-          rows={data.data}
-          keyOf={(session) => session.session_id}
-          columns={[
-            {
-              id: "who",
-              head: "User",
-              cell: (session) => (
-                <Email address={session.email}>
-                  {" "}
-                  <CopyButton text={session.session_id} label={`id of a session of ${session.email}`} />
-                </Email>
+      <Table
+        caption="Sessions"
+        rows={data.data}
+        keyOf={(session) => session.session_id}
+        columns={[
+          {
+            id: "who",
+            head: "User",
+            cell: (session) => (
+              <Email address={session.email}>
+                {" "}
+                <CopyButton text={session.session_id} label={`id of a session of ${session.email}`} />
+              </Email>
+            ),
+          },
+          {
+            id: "browser",
+            head: "Browser",
+            wideOnly: true,
+            cell: (session) => <span title={session.user_agent}>{browserOf(session.user_agent)}</span>,
+          },
+          { id: "address", head: "Address", wideOnly: true, cell: (session) => session.address },
+          { id: "opened", head: "Signed in", wideOnly: true, cell: (session) => <Time at={session.created_at} /> },
+          {
+            id: "way",
+            head: "By",
+            wideOnly: true,
+            cell: ({ provider_id, kind }) => provider_id ?? (kind === "token" ? "client" : "password or link"),
+          },
+          { id: "seen", head: "Last seen", cell: (session) => <Time at={session.last_seen_at} /> },
+          {
+            id: "actions",
+            head: "Actions",
+            cell: (session) =>
+              session.current ? (
+                <span className="muted">This one</span>
+              ) : (
+                <button
+                  type="button"
+                  className="button button-small"
+                  data-row
+                  disabled={end.isPending}
+                  onClick={() => end.mutate(session.session_id)}
+                >
+                  End
+                </button>
               ),
-            },
-            {
-              id: "browser",
-              head: "Browser",
-              wideOnly: true,
-              cell: (session) => <span title={session.user_agent}>{browserOf(session.user_agent)}</span>,
-            },
-            { id: "address", head: "Address", wideOnly: true, cell: (session) => session.address },
-            { id: "opened", head: "Signed in", wideOnly: true, cell: (session) => <Time at={session.created_at} /> },
-            {
-              id: "way",
-              head: "By",
-              wideOnly: true,
-              cell: ({ provider_id, kind }) => provider_id ?? (kind === "token" ? "client" : "password or link"),
-            },
-            { id: "seen", head: "Last seen", cell: (session) => <Time at={session.last_seen_at} /> },
-            {
-              id: "actions",
-              head: "Actions",
-              cell: (session) =>
-                session.current ? (
-                  <span className="muted">This one</span>
-                ) : (
-                  <button
-                    type="button"
-                    className="button button-small"
-                    data-row
-                    disabled={end.isPending}
-                    onClick={() => end.mutate(session.session_id)}
-                  >
-                    End
-                  </button>
-                ),
-            },
-          ]}
-        />
-      </section>
+          },
+        ]}
+      />
     </>
   );
 }

@@ -4,18 +4,18 @@ import type { JSX } from "react";
 import { changeUser, createUser, deleteUser, useAccountChange, useMe, usersOptions } from "../../api/accounts.ts";
 import type { Role, User } from "../../api/accounts.ts";
 import { isStale, toProblem } from "../../api/problem.ts";
-import type { ApiProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Email } from "../../parts/email.tsx";
-import { Field } from "../../parts/field.tsx";
+import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { ChangedMeanwhile, Failure, Loading } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
+import { Submit } from "../../parts/submit.tsx";
 import { ProjectRoles } from "./project-roles.tsx";
 import { RoleChoice } from "./role-choice.tsx";
 
@@ -46,70 +46,68 @@ export function Users(): JSX.Element {
       </div>
       {locking === null &&
         (isStale(change.error) ? <ChangedMeanwhile /> : change.error && <Failure fault={toProblem(change.error)} />)}
-      <section className="panel panel-flush">
-        <Table
-          caption="Users"
-          rows={data.data}
-          keyOf={(user) => user.user_id}
-          columns={[
-            {
-              id: "email",
-              head: "E-mail address",
-              cell: (user) => (
-                <Email address={user.email}>
-                  {user.user_id === me.id && <span className="muted"> (you)</span>}{" "}
-                  <CopyButton text={user.user_id} label={`id of ${user.email}`} />
-                </Email>
-              ),
-            },
-            {
-              id: "role",
-              head: "Role",
-              cell: (user) => (
-                <RoleChoice
-                  key={user.role}
-                  label={`Role of ${user.email}`}
-                  role={user.role}
-                  roles={ROLES.map(([role]) => role)}
-                  isPending={change.isPending}
-                  onApply={(role) => change.mutate({ seen: user, role })}
-                />
-              ),
-            },
-            {
-              id: "state",
-              head: "State",
-              wideOnly: true,
-              cell: (user) => <Status state={user.disabled ? "disabled" : "active"} />,
-            },
-            { id: "since", head: "Since", wideOnly: true, cell: (user) => <Time at={user.created_at} /> },
-            {
-              id: "actions",
-              head: "Actions",
-              cell: (user) => (
-                <span className="row">
-                  {user.role !== "admin" && (
-                    <button type="button" className="button button-small" onClick={() => setPlacing(user)}>
-                      Projects…
-                    </button>
-                  )}
-                  <button
-                    type="button"
-                    className="button button-small"
-                    data-row
-                    onClick={() => (user.disabled ? change.mutate({ seen: user, disabled: false }) : setLocking(user))}
-                  >
-                    {user.disabled ? "Let in" : "Lock out…"}
+      <Table
+        caption="Users"
+        rows={data.data}
+        keyOf={(user) => user.user_id}
+        columns={[
+          {
+            id: "email",
+            head: "E-mail address",
+            cell: (user) => (
+              <Email address={user.email}>
+                {user.user_id === me.id && <span className="muted"> (you)</span>}{" "}
+                <CopyButton text={user.user_id} label={`id of ${user.email}`} />
+              </Email>
+            ),
+          },
+          {
+            id: "role",
+            head: "Role",
+            cell: (user) => (
+              <RoleChoice
+                key={user.role}
+                label={`Role of ${user.email}`}
+                role={user.role}
+                roles={ROLES.map(([role]) => role)}
+                isPending={change.isPending}
+                onApply={(role) => change.mutate({ seen: user, role })}
+              />
+            ),
+          },
+          {
+            id: "state",
+            head: "State",
+            wideOnly: true,
+            cell: (user) => <Status state={user.disabled ? "disabled" : "active"} />,
+          },
+          { id: "since", head: "Since", wideOnly: true, cell: (user) => <Time at={user.created_at} /> },
+          {
+            id: "actions",
+            head: "Actions",
+            cell: (user) => (
+              <span className="row">
+                {user.role !== "admin" && (
+                  <button type="button" className="button button-small" onClick={() => setPlacing(user)}>
+                    Projects…
                   </button>
-                  <button type="button" className="button button-small button-danger" onClick={() => setLeaving(user)}>
-                    Delete…
-                  </button>
-                </span>
-              ),
-            },
-          ]}
-        />
-      </section>
+                )}
+                <button
+                  type="button"
+                  className="button button-small"
+                  data-row
+                  onClick={() => (user.disabled ? change.mutate({ seen: user, disabled: false }) : setLocking(user))}
+                >
+                  {user.disabled ? "Let in" : "Lock out…"}
+                </button>
+                <button type="button" className="button button-small button-danger" onClick={() => setLeaving(user)}>
+                  Delete…
+                </button>
+              </span>
+            ),
+          },
+        ]}
+      />
       {placing && <ProjectRoles user={placing} onClose={() => setPlacing(null)} />}
       {isAdding && <AddUser onClose={() => setAdding(false)} />}
       {locking && (
@@ -157,9 +155,7 @@ function AddUser({ onClose }: { readonly onClose: () => void }): JSX.Element {
       <form
         className="stack"
         noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          const given = formTexts(event.currentTarget);
+        onSubmit={onTexts((given) => {
           create.mutate(
             {
               email: given("email"),
@@ -168,7 +164,7 @@ function AddUser({ onClose }: { readonly onClose: () => void }): JSX.Element {
             },
             { onSuccess: onClose },
           );
-        }}
+        })}
       >
         <Field label="E-mail address" errors={errorsAt(problem, "email")}>
           {(control) => (
@@ -192,17 +188,8 @@ function AddUser({ onClose }: { readonly onClose: () => void }): JSX.Element {
           )}
         </Field>
         {problem && problem.status !== 422 && <Failure fault={problem} />}
-        <div className="row">
-          <button type="submit" className="button button-primary" disabled={create.isPending}>
-            Add
-          </button>
-        </div>
+        <Submit isPending={create.isPending}>Add</Submit>
       </form>
     </Dialog>
   );
-}
-
-/** What a 422 says of one member of the body. */
-export function errorsAt(problem: ApiProblem | null, member: string): string[] {
-  return (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
 }

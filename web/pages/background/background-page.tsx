@@ -193,11 +193,7 @@ function Part<Row>({
           <Empty title="None yet">{nothing}</Empty>
         </div>
       )}
-      {data && data.data.length > 0 && (
-        <div className="panel panel-flush">
-          <Table caption={name} rows={data.data} keyOf={keyOf} columns={columns} />
-        </div>
-      )}
+      {data && data.data.length > 0 && <Table caption={name} rows={data.data} keyOf={keyOf} columns={columns} />}
       {data?.has_more === true && (
         <p className="small muted">The newest {count(data.data.length)} are shown; the API has the others.</p>
       )}

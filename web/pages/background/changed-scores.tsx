@@ -44,40 +44,38 @@ export function ChangedScores({
         </p>
       )}
       {shown.length > 0 && (
-        <div className="panel panel-flush">
-          <Table
-            caption="What has changed"
-            rows={shown}
-            keyOf={({ run_id, evaluator_id }) => `${run_id} ${evaluator_id}`}
-            columns={[
-              { id: "change", head: "Change", cell: ({ change }) => <Status state={change} /> },
-              {
-                id: "row",
-                head: "Row",
-                cell: ({ row_id, repetition, run_id, with_run_id }) => (
-                  <Link to={links.compare(with_run_id, run_id)} data-row title={row_id}>
-                    <code>{shortId(row_id)}</code>
-                    {repetitions > 1 && ` (${repetition})`}
-                    <span className="visually-hidden">, both runs</span>
-                  </Link>
-                ),
-              },
-              {
-                id: "evaluator",
-                head: "Evaluator",
-                cell: ({ evaluator_id }) => <span className="wrap">{names.get(evaluator_id)}</span>,
-              },
-              { id: "was", head: "Was", number: true, wideOnly: true, cell: ({ with_number }) => figure(with_number) },
-              { id: "is", head: "Is", number: true, wideOnly: true, cell: ({ number }) => figure(number) },
-              {
-                id: "by",
-                head: "By",
-                number: true,
-                cell: ({ number, with_number }) => difference(number - with_number),
-              },
-            ]}
-          />
-        </div>
+        <Table
+          caption="What has changed"
+          rows={shown}
+          keyOf={({ run_id, evaluator_id }) => `${run_id} ${evaluator_id}`}
+          columns={[
+            { id: "change", head: "Change", cell: ({ change }) => <Status state={change} /> },
+            {
+              id: "row",
+              head: "Row",
+              cell: ({ row_id, repetition, run_id, with_run_id }) => (
+                <Link to={links.compare(with_run_id, run_id)} data-row title={row_id}>
+                  <code>{shortId(row_id)}</code>
+                  {repetitions > 1 && ` (${repetition})`}
+                  <span className="visually-hidden">, both runs</span>
+                </Link>
+              ),
+            },
+            {
+              id: "evaluator",
+              head: "Evaluator",
+              cell: ({ evaluator_id }) => <span className="wrap">{names.get(evaluator_id)}</span>,
+            },
+            { id: "was", head: "Was", number: true, wideOnly: true, cell: ({ with_number }) => figure(with_number) },
+            { id: "is", head: "Is", number: true, wideOnly: true, cell: ({ number }) => figure(number) },
+            {
+              id: "by",
+              head: "By",
+              number: true,
+              cell: ({ number, with_number }) => difference(number - with_number),
+            },
+          ]}
+        />
       )}
       {shown.length < all.length && (
         <div className="row">

@@ -8,6 +8,7 @@ import { links } from "../../links.ts";
 import { HeldChanges, useHeldList } from "../../parts/list-changes.tsx";
 import type { HeldRow } from "../../parts/list-changes.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
+import { StateSelect } from "../../parts/state-select.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -48,20 +49,13 @@ export function Documents({
       <h2>Documents</h2>
       <div className="list-line">
         <HeldChanges newer={held.newer} gone={held.gone} onShow={held.takeIn} />
-        <select
-          className="input input-short"
-          aria-label="State of documents"
-          data-search
-          value={which ?? ""}
-          onChange={(event) => put("documents", event.target.value)}
-        >
-          <option value="">All states</option>
-          {WHICH.map((each) => (
-            <option key={each} value={each}>
-              {NAMES[each]}
-            </option>
-          ))}
-        </select>
+        <StateSelect
+          label="State of documents"
+          states={WHICH}
+          nameOf={(each) => NAMES[each]}
+          value={which}
+          onChange={(chosen) => put("documents", chosen)}
+        />
       </div>
       {isPending && <Loading what="documents" rows={4} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
@@ -71,34 +65,32 @@ export function Documents({
         </div>
       )}
       {held.shown.length > 0 && (
-        <div className="panel panel-flush">
-          <Table
-            caption="Documents"
-            rows={held.shown}
-            keyOf={({ row }) => row.resource_id}
-            columns={[
-              { id: "state", head: "State", cell: (each) => <State held={each} /> },
-              {
-                id: "name",
-                head: "Document",
-                cell: ({ row }) => (
-                  <span className="wrap">
-                    <Link to={linkOf(row)} data-row>
-                      {row.resource_path}
-                    </Link>
-                    {row.error !== null && (
-                      <span className="narrow-only small">
-                        <Why document={row} />
-                      </span>
-                    )}
-                  </span>
-                ),
-              },
-              { id: "why", head: "Why", wideOnly: true, cell: ({ row }) => <Why document={row} /> },
-              { id: "since", head: "Changed", cell: ({ row }) => <Time at={row.modified_at} /> },
-            ]}
-          />
-        </div>
+        <Table
+          caption="Documents"
+          rows={held.shown}
+          keyOf={({ row }) => row.resource_id}
+          columns={[
+            { id: "state", head: "State", cell: (each) => <State held={each} /> },
+            {
+              id: "name",
+              head: "Document",
+              cell: ({ row }) => (
+                <span className="wrap">
+                  <Link to={linkOf(row)} data-row>
+                    {row.resource_path}
+                  </Link>
+                  {row.error !== null && (
+                    <span className="narrow-only small">
+                      <Why document={row} />
+                    </span>
+                  )}
+                </span>
+              ),
+            },
+            { id: "why", head: "Why", wideOnly: true, cell: ({ row }) => <Why document={row} /> },
+            { id: "since", head: "Changed", cell: ({ row }) => <Time at={row.modified_at} /> },
+          ]}
+        />
       )}
       {list.hasNextPage && (
         <div className="row">

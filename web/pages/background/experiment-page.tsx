@@ -134,45 +134,43 @@ function Gates({ status: { gates, per_evaluator } }: { readonly status: Experime
   return (
     <section className="stack-tight" aria-labelledby="gates">
       <h2 id="gates">Gates</h2>
-      <div className="panel panel-flush">
-        <Table
-          caption="Gates of the experiment"
-          rows={gates.map((gate, at) => ({ ...gate, key: String(at) }))}
-          keyOf={({ key }) => key}
-          columns={[
-            {
-              id: "met",
-              head: "Met",
-              cell: ({ passed }) => <Status state={passed === null ? "inconclusive" : passed ? "met" : "not met"} />,
-            },
-            {
-              id: "what",
-              head: "What",
-              cell: (gate) => (
-                <span className="wrap">
-                  {METRICS[gate.metric]} {gate.evaluator_id != null && <strong>{nameOf(gate.evaluator_id)}</strong>}{" "}
-                  {gate.vs === "baseline" && "against the baseline "}
-                  {SIGNS[gate.op]} {inWords(gate)(gate.value)}
-                </span>
-              ),
-            },
-            {
-              id: "observed",
-              head: "Is",
-              number: true,
-              cell: (gate) =>
-                gate.vs === "baseline" ? difference(gate.observed, inWords(gate)) : inWords(gate)(gate.observed),
-            },
-            {
-              id: "missing",
-              head: "Missing scores",
-              number: true,
-              wideOnly: true,
-              cell: (gate) => figure(gate.unscored),
-            },
-          ]}
-        />
-      </div>
+      <Table
+        caption="Gates of the experiment"
+        rows={gates.map((gate, at) => ({ ...gate, key: String(at) }))}
+        keyOf={({ key }) => key}
+        columns={[
+          {
+            id: "met",
+            head: "Met",
+            cell: ({ passed }) => <Status state={passed === null ? "inconclusive" : passed ? "met" : "not met"} />,
+          },
+          {
+            id: "what",
+            head: "What",
+            cell: (gate) => (
+              <span className="wrap">
+                {METRICS[gate.metric]} {gate.evaluator_id != null && <strong>{nameOf(gate.evaluator_id)}</strong>}{" "}
+                {gate.vs === "baseline" && "against the baseline "}
+                {SIGNS[gate.op]} {inWords(gate)(gate.value)}
+              </span>
+            ),
+          },
+          {
+            id: "observed",
+            head: "Is",
+            number: true,
+            cell: (gate) =>
+              gate.vs === "baseline" ? difference(gate.observed, inWords(gate)) : inWords(gate)(gate.observed),
+          },
+          {
+            id: "missing",
+            head: "Missing scores",
+            number: true,
+            wideOnly: true,
+            cell: (gate) => figure(gate.unscored),
+          },
+        ]}
+      />
     </section>
   );
 }
@@ -184,68 +182,66 @@ function Scores({ status: { per_evaluator, counts } }: { readonly status: Experi
   return (
     <section className="stack-tight" aria-labelledby="scores">
       <h2 id="scores">Scores</h2>
-      <div className="panel panel-flush">
-        <Table
-          caption="Scores by evaluator"
-          rows={per_evaluator}
-          keyOf={({ evaluator_id }) => evaluator_id}
-          columns={[
-            { id: "name", head: "Evaluator", cell: ({ name }) => <span className="wrap">{name}</span> },
-            {
-              id: "mean",
-              head: "Mean",
-              number: true,
-              cell: ({ mean, ci95 }) => (
-                <span title={ci95 ? `95 %: ${ci95.map((each) => figure(each)).join(" to ")}` : undefined}>
-                  {figure(mean)}
-                </span>
-              ),
-            },
-            { id: "passed", head: "Passed", number: true, cell: ({ pass_rate }) => share(pass_rate) },
-            {
-              id: "missing",
-              head: "Missing",
-              number: true,
-              cell: ({ unscored }) =>
-                unscored === 0 ? "0" : <strong className="field-error">{figure(unscored)}</strong>,
-            },
-            ...(isCompared
-              ? [
-                  {
-                    id: "diff",
-                    head: "Against the baseline",
-                    number: true,
-                    wideOnly: true,
-                    cell: ({ baseline }: Score) => (
-                      <span
-                        title={
-                          baseline?.ci95
-                            ? `95 %: ${baseline.ci95.map((each) => difference(each)).join(" to ")}`
-                            : undefined
-                        }
-                      >
-                        {difference(baseline?.diff ?? null)}
-                      </span>
-                    ),
-                  },
-                  {
-                    id: "better",
-                    head: "Better",
-                    number: true,
-                    wideOnly: true,
-                    cell: ({ baseline }: Score) => figure(baseline?.improved ?? null),
-                  },
-                  {
-                    id: "worse",
-                    head: "Worse",
-                    number: true,
-                    cell: ({ baseline }: Score) => figure(baseline?.regressed ?? null),
-                  },
-                ]
-              : []),
-          ]}
-        />
-      </div>
+      <Table
+        caption="Scores by evaluator"
+        rows={per_evaluator}
+        keyOf={({ evaluator_id }) => evaluator_id}
+        columns={[
+          { id: "name", head: "Evaluator", cell: ({ name }) => <span className="wrap">{name}</span> },
+          {
+            id: "mean",
+            head: "Mean",
+            number: true,
+            cell: ({ mean, ci95 }) => (
+              <span title={ci95 ? `95 %: ${ci95.map((each) => figure(each)).join(" to ")}` : undefined}>
+                {figure(mean)}
+              </span>
+            ),
+          },
+          { id: "passed", head: "Passed", number: true, cell: ({ pass_rate }) => share(pass_rate) },
+          {
+            id: "missing",
+            head: "Missing",
+            number: true,
+            cell: ({ unscored }) =>
+              unscored === 0 ? "0" : <strong className="field-error">{figure(unscored)}</strong>,
+          },
+          ...(isCompared
+            ? [
+                {
+                  id: "diff",
+                  head: "Against the baseline",
+                  number: true,
+                  wideOnly: true,
+                  cell: ({ baseline }: Score) => (
+                    <span
+                      title={
+                        baseline?.ci95
+                          ? `95 %: ${baseline.ci95.map((each) => difference(each)).join(" to ")}`
+                          : undefined
+                      }
+                    >
+                      {difference(baseline?.diff ?? null)}
+                    </span>
+                  ),
+                },
+                {
+                  id: "better",
+                  head: "Better",
+                  number: true,
+                  wideOnly: true,
+                  cell: ({ baseline }: Score) => figure(baseline?.improved ?? null),
+                },
+                {
+                  id: "worse",
+                  head: "Worse",
+                  number: true,
+                  cell: ({ baseline }: Score) => figure(baseline?.regressed ?? null),
+                },
+              ]
+            : []),
+        ]}
+      />
     </section>
   );
 }

@@ -7,8 +7,9 @@ import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
+import { StateSelect } from "../../parts/state-select.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
-import { Status, lookOf } from "../../parts/status.tsx";
+import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { duration } from "../../parts/time.tsx";
 import { useFilters } from "../filters.ts";
@@ -32,20 +33,12 @@ export function ExperimentRows({
     <section className="stack-tight" aria-labelledby="rows">
       <div className="spread">
         <h2 id="rows">Rows</h2>
-        <select
-          className="input input-short"
-          aria-label="State of rows"
-          data-search
-          value={state ?? ""}
-          onChange={(event) => put("rows", event.target.value)}
-        >
-          <option value="">All states</option>
-          {ROW_STATES.map((each) => (
-            <option key={each} value={each}>
-              {lookOf(each).word}
-            </option>
-          ))}
-        </select>
+        <StateSelect
+          label="State of rows"
+          states={ROW_STATES}
+          value={state}
+          onChange={(chosen) => put("rows", chosen)}
+        />
       </div>
       {isPending && <Loading what="rows" rows={6} />}
       {error && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
@@ -59,36 +52,34 @@ export function ExperimentRows({
         </div>
       )}
       {rows.length > 0 && (
-        <div className="panel panel-flush">
-          <Table
-            caption="Rows of the experiment"
-            rows={rows}
-            keyOf={({ row_id, repetition }) => `${row_id} ${repetition}`}
-            columns={[
-              { id: "state", head: "State", cell: (row) => <Status state={row.state} /> },
-              {
-                id: "row",
-                head: "Row",
-                cell: (row) => (
-                  <span className="wrap">
-                    <RowName row={row} isRepeated={experiment.repetitions > 1} />
-                  </span>
-                ),
-              },
-              {
-                id: "scores",
-                head: "Scores",
-                cell: (row) => (
-                  <>
-                    <Why row={row} />
-                    <Scores row={row} names={names} />
-                  </>
-                ),
-              },
-              { id: "took", head: "Took", number: true, wideOnly: true, cell: (row) => duration(row.latency_ms) },
-            ]}
-          />
-        </div>
+        <Table
+          caption="Rows of the experiment"
+          rows={rows}
+          keyOf={({ row_id, repetition }) => `${row_id} ${repetition}`}
+          columns={[
+            { id: "state", head: "State", cell: (row) => <Status state={row.state} /> },
+            {
+              id: "row",
+              head: "Row",
+              cell: (row) => (
+                <span className="wrap">
+                  <RowName row={row} isRepeated={experiment.repetitions > 1} />
+                </span>
+              ),
+            },
+            {
+              id: "scores",
+              head: "Scores",
+              cell: (row) => (
+                <>
+                  <Why row={row} />
+                  <Scores row={row} names={names} />
+                </>
+              ),
+            },
+            { id: "took", head: "Took", number: true, wideOnly: true, cell: (row) => duration(row.latency_ms) },
+          ]}
+        />
       )}
       {list.hasNextPage && (
         <div className="row">

@@ -40,65 +40,63 @@ export function Syncs({ knowledgeBaseId }: { readonly knowledgeBaseId: string })
         </div>
       )}
       {data && data.data.length > 0 && (
-        <div className="panel panel-flush">
-          <Table
-            caption="Syncs"
-            rows={data.data}
-            keyOf={({ sync_id }) => sync_id}
-            columns={[
-              { id: "state", head: "State", cell: ({ state }) => <Status state={state} /> },
-              { id: "what", head: "What", cell: (sync) => <What sync={sync} /> },
-              {
-                id: "failed",
-                head: "Failed",
-                number: true,
-                cell: ({ sync_id, counts }) =>
-                  counts.failed === 0 ? (
-                    "0"
-                  ) : (
-                    <Link
-                      to={links.knowledgeBase(knowledgeBaseId, {
-                        ...(documents !== null && { documents }),
-                        sync: sync_id,
-                      })}
-                      data-row
-                    >
-                      {counts.failed.toLocaleString()}
-                      <span className="visually-hidden"> failed: which and why</span>
-                    </Link>
-                  ),
-              },
-              { id: "at", head: "Started", wideOnly: true, cell: (sync) => <Time at={sync.created_at} /> },
-              {
-                id: "took",
-                head: "Took",
-                number: true,
-                wideOnly: true,
-                cell: (sync) => <Elapsed from={sync.started_at} to={sync.finished_at} />,
-              },
-              ...(isEditor && data.data.some(isOpen)
-                ? [
-                    {
-                      id: "actions",
-                      head: "Actions",
-                      cell: (sync: Sync) =>
-                        isOpen(sync) && (
-                          <button
-                            type="button"
-                            className="button button-small button-danger"
-                            data-row
-                            disabled={sync.cancel_requested}
-                            onClick={() => setLeaving(sync)}
-                          >
-                            {sync.cancel_requested ? "Being cancelled" : "Cancel…"}
-                          </button>
-                        ),
-                    },
-                  ]
-                : []),
-            ]}
-          />
-        </div>
+        <Table
+          caption="Syncs"
+          rows={data.data}
+          keyOf={({ sync_id }) => sync_id}
+          columns={[
+            { id: "state", head: "State", cell: ({ state }) => <Status state={state} /> },
+            { id: "what", head: "What", cell: (sync) => <What sync={sync} /> },
+            {
+              id: "failed",
+              head: "Failed",
+              number: true,
+              cell: ({ sync_id, counts }) =>
+                counts.failed === 0 ? (
+                  "0"
+                ) : (
+                  <Link
+                    to={links.knowledgeBase(knowledgeBaseId, {
+                      ...(documents !== null && { documents }),
+                      sync: sync_id,
+                    })}
+                    data-row
+                  >
+                    {counts.failed.toLocaleString()}
+                    <span className="visually-hidden"> failed: which and why</span>
+                  </Link>
+                ),
+            },
+            { id: "at", head: "Started", wideOnly: true, cell: (sync) => <Time at={sync.created_at} /> },
+            {
+              id: "took",
+              head: "Took",
+              number: true,
+              wideOnly: true,
+              cell: (sync) => <Elapsed from={sync.started_at} to={sync.finished_at} />,
+            },
+            ...(isEditor && data.data.some(isOpen)
+              ? [
+                  {
+                    id: "actions",
+                    head: "Actions",
+                    cell: (sync: Sync) =>
+                      isOpen(sync) && (
+                        <button
+                          type="button"
+                          className="button button-small button-danger"
+                          data-row
+                          disabled={sync.cancel_requested}
+                          onClick={() => setLeaving(sync)}
+                        >
+                          {sync.cancel_requested ? "Being cancelled" : "Cancel…"}
+                        </button>
+                      ),
+                  },
+                ]
+              : []),
+          ]}
+        />
       )}
       {data?.has_more === true && (
         <p className="small muted">The newest {data.data.length.toLocaleString()} are shown; the API has the others.</p>

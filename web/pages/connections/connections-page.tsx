@@ -7,8 +7,9 @@ import { CONNECTION_STATES, connectionPagesOptions, useConnectionCheck } from ".
 import { CopyButton } from "../../parts/copy.tsx";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { PageHead } from "../../parts/page.tsx";
+import { StateSelect } from "../../parts/state-select.tsx";
 import { Empty, Failure, Loading } from "../../parts/states.tsx";
-import { Status, lookOf } from "../../parts/status.tsx";
+import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 
@@ -23,20 +24,12 @@ export function ConnectionsPage(): JSX.Element {
   return (
     <>
       <PageHead title="Connections">
-        <select
-          className="input input-short"
-          aria-label="State"
-          data-search
-          value={status ?? ""}
-          onChange={({ target: { value } }) => setSearch(value === "" ? {} : { status: value })}
-        >
-          <option value="">All states</option>
-          {CONNECTION_STATES.map((each) => (
-            <option key={each} value={each}>
-              {lookOf(each).word}
-            </option>
-          ))}
-        </select>
+        <StateSelect
+          label="State"
+          states={CONNECTION_STATES}
+          value={status}
+          onChange={(chosen) => setSearch(chosen === "" ? {} : { status: chosen })}
+        />
       </PageHead>
       {check.error && <Failure fault={toProblem(check.error)} />}
       {list.isPending && <Loading what="connections" />}
@@ -47,54 +40,52 @@ export function ConnectionsPage(): JSX.Element {
         </Empty>
       )}
       {rows.length > 0 && (
-        <section className="panel panel-flush">
-          <Table
-            caption="Connections"
-            rows={rows}
-            keyOf={({ connection_id }) => connection_id}
-            columns={[
-              { id: "state", head: "State", cell: (each) => <Status state={each.status} /> },
-              {
-                id: "name",
-                head: "Name",
-                cell: (each) => (
-                  <span className="wrap">
-                    {each.name} <CopyButton text={each.connection_id} label={`id of ${each.name}`} />
-                    {each.status_reason !== null && <span className="narrow-only small">{each.status_reason}</span>}
-                  </span>
-                ),
-              },
-              { id: "provider", head: "Provider", wideOnly: true, cell: (each) => <code>{each.provider_id}</code> },
-              {
-                id: "reason",
-                head: "Why",
-                wideOnly: true,
-                cell: (each) => <span className="wrap">{each.status_reason ?? "-"}</span>,
-              },
-              { id: "checked", head: "Checked", wideOnly: true, cell: (each) => <Time at={each.last_checked_at} /> },
-              ...(mayCheck
-                ? [
-                    {
-                      id: "actions",
-                      head: "Actions",
-                      cell: (each: (typeof rows)[number]) => (
-                        <button
-                          type="button"
-                          className="button button-small"
-                          aria-label={`Check ${each.name}`}
-                          data-row
-                          disabled={check.isPending || each.status === "disabled"}
-                          onClick={() => check.mutate(each.connection_id)}
-                        >
-                          Check
-                        </button>
-                      ),
-                    },
-                  ]
-                : []),
-            ]}
-          />
-        </section>
+        <Table
+          caption="Connections"
+          rows={rows}
+          keyOf={({ connection_id }) => connection_id}
+          columns={[
+            { id: "state", head: "State", cell: (each) => <Status state={each.status} /> },
+            {
+              id: "name",
+              head: "Name",
+              cell: (each) => (
+                <span className="wrap">
+                  {each.name} <CopyButton text={each.connection_id} label={`id of ${each.name}`} />
+                  {each.status_reason !== null && <span className="narrow-only small">{each.status_reason}</span>}
+                </span>
+              ),
+            },
+            { id: "provider", head: "Provider", wideOnly: true, cell: (each) => <code>{each.provider_id}</code> },
+            {
+              id: "reason",
+              head: "Why",
+              wideOnly: true,
+              cell: (each) => <span className="wrap">{each.status_reason ?? "-"}</span>,
+            },
+            { id: "checked", head: "Checked", wideOnly: true, cell: (each) => <Time at={each.last_checked_at} /> },
+            ...(mayCheck
+              ? [
+                  {
+                    id: "actions",
+                    head: "Actions",
+                    cell: (each: (typeof rows)[number]) => (
+                      <button
+                        type="button"
+                        className="button button-small"
+                        aria-label={`Check ${each.name}`}
+                        data-row
+                        disabled={check.isPending || each.status === "disabled"}
+                        onClick={() => check.mutate(each.connection_id)}
+                      >
+                        Check
+                      </button>
+                    ),
+                  },
+                ]
+              : []),
+          ]}
+        />
       )}
       {list.hasNextPage && (
         <div className="row">

@@ -194,33 +194,31 @@ function Stuck(): JSX.Element {
         </div>
       )}
       {data && data.data.length > 0 && (
-        <div className="panel panel-flush">
-          <Table
-            caption="Stuck runs"
-            rows={data.data}
-            keyOf={(run) => run.run_id}
-            columns={[
-              {
-                id: "run",
-                head: "Run",
-                cell: (run) => (
-                  <span className="wrap">
-                    <Link to={links.run(run.run_id)} data-row>
-                      {nameOf(run.project_id)} <code className="nowrap">{shortId(run.run_id)}</code>
-                    </Link>
-                    <span className="narrow-only small">{whyOf(run)}</span>
-                  </span>
-                ),
-              },
-              { id: "why", head: "Why", wideOnly: true, cell: (run) => <span className="wrap">{whyOf(run)}</span> },
-              {
-                id: "since",
-                head: "Since",
-                cell: (run) => <Time at={run.waiting_for?.since ?? run.started_at ?? run.created_at} />,
-              },
-            ]}
-          />
-        </div>
+        <Table
+          caption="Stuck runs"
+          rows={data.data}
+          keyOf={(run) => run.run_id}
+          columns={[
+            {
+              id: "run",
+              head: "Run",
+              cell: (run) => (
+                <span className="wrap">
+                  <Link to={links.run(run.run_id)} data-row>
+                    {nameOf(run.project_id)} <code className="nowrap">{shortId(run.run_id)}</code>
+                  </Link>
+                  <span className="narrow-only small">{whyOf(run)}</span>
+                </span>
+              ),
+            },
+            { id: "why", head: "Why", wideOnly: true, cell: (run) => <span className="wrap">{whyOf(run)}</span> },
+            {
+              id: "since",
+              head: "Since",
+              cell: (run) => <Time at={run.waiting_for?.since ?? run.started_at ?? run.created_at} />,
+            },
+          ]}
+        />
       )}
     </section>
   );
@@ -244,18 +242,16 @@ function Cost({ hours }: { readonly hours: Hours }): JSX.Element {
         </div>
       )}
       {data && data.data.length > 0 && (
-        <div className="panel panel-flush">
-          <UsageTable
-            caption="Cost by model"
-            head="Model"
-            rows={data.data}
-            nameOf={({ key }) => (
-              <Link className="wrap" to={links.usage({ hours, model: key })} data-row>
-                {key}
-              </Link>
-            )}
-          />
-        </div>
+        <UsageTable
+          caption="Cost by model"
+          head="Model"
+          rows={data.data}
+          nameOf={({ key }) => (
+            <Link className="wrap" to={links.usage({ hours, model: key })} data-row>
+              {key}
+            </Link>
+          )}
+        />
       )}
     </section>
   );

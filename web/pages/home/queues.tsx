@@ -80,34 +80,32 @@ export function Queues(): JSX.Element {
       {isPending && <Loading what="queues" rows={5} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
       {data && (
-        <div className="panel panel-flush">
-          <Table
-            caption="Queues"
-            rows={byQueue(data.queues)}
-            keyOf={({ queue }) => queue}
-            columns={[
-              { id: "queue", head: "Queue", cell: ({ queue }) => <Place queue={queue} /> },
-              {
-                id: "backlog",
-                head: "Waiting",
-                number: true,
-                cell: ({ backlog }) => backlog?.toLocaleString() ?? "-",
-              },
-              {
-                id: "age",
-                head: "Oldest",
-                number: true,
-                cell: (each) => (each.backlog === 0 ? "-" : age(each.age)),
-              },
-              {
-                id: "workers",
-                head: "Workers",
-                number: true,
-                cell: ({ workers }) => (workers === 0 ? <strong className="field-error">None</strong> : workers),
-              },
-            ]}
-          />
-        </div>
+        <Table
+          caption="Queues"
+          rows={byQueue(data.queues)}
+          keyOf={({ queue }) => queue}
+          columns={[
+            { id: "queue", head: "Queue", cell: ({ queue }) => <Place queue={queue} /> },
+            {
+              id: "backlog",
+              head: "Waiting",
+              number: true,
+              cell: ({ backlog }) => backlog?.toLocaleString() ?? "-",
+            },
+            {
+              id: "age",
+              head: "Oldest",
+              number: true,
+              cell: (each) => (each.backlog === 0 ? "-" : age(each.age)),
+            },
+            {
+              id: "workers",
+              head: "Workers",
+              number: true,
+              cell: ({ workers }) => (workers === 0 ? <strong className="field-error">None</strong> : workers),
+            },
+          ]}
+        />
       )}
     </section>
   );

@@ -11,8 +11,9 @@ import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Fact } from "../../parts/facts.tsx";
 import { Field } from "../../parts/field.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
 import { ChangedMeanwhile, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Submit } from "../../parts/submit.tsx";
 
 const daysOf = (days: number): string => `${days.toLocaleString()} ${days === 1 ? "day" : "days"}`;
 
@@ -61,9 +62,8 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
     <form
       className="stack"
       noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        const text = formTexts(event.currentTarget)("days").trim();
+      onSubmit={onTexts((given) => {
+        const text = given("days").trim();
         change.reset();
         // Only an empty field unsets: what is no number must not remove a limit.
         const isNumber = /^[1-9]\d{0,4}$/.test(text);
@@ -71,7 +71,7 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
         if (text === "") change.mutate({ etag, run_days: null });
         else if (isNumber && (counts === null || Number(text) < counts)) setFewer({ etag, run_days: Number(text) });
         else if (isNumber) change.mutate({ etag, run_days: Number(text) });
-      }}
+      })}
     >
       <Field
         label={`Days for ${whose}`}
@@ -93,11 +93,7 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
       {isStale(problem) && fewer === null && <ChangedMeanwhile />}
       {problem && !isStale(problem) && issues.length === 0 && fewer === null && <Failure fault={problem} />}
       {change.isSuccess && <Notice tone="good">Saved.</Notice>}
-      <div className="row">
-        <button type="submit" className="button button-primary" disabled={change.isPending}>
-          Save
-        </button>
-      </div>
+      <Submit isPending={change.isPending}>Save</Submit>
       {fewer !== null && (
         <Fewer
           projectId={projectId}

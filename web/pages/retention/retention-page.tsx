@@ -106,18 +106,16 @@ function Others(): JSX.Element {
       {isPending && <Loading what="what else is kept" rows={4} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
       {data && (
-        <div className="panel panel-flush">
-          <Table
-            caption="Everything else"
-            rows={rows}
-            keyOf={({ what }) => what}
-            columns={[
-              { id: "what", head: "What", cell: ({ what }) => <span className="wrap">{what}</span> },
-              { id: "long", head: "How long", cell: ({ long }) => long },
-              { id: "by", head: "Set by", wideOnly: true, cell: ({ by }) => by },
-            ]}
-          />
-        </div>
+        <Table
+          caption="Everything else"
+          rows={rows}
+          keyOf={({ what }) => what}
+          columns={[
+            { id: "what", head: "What", cell: ({ what }) => <span className="wrap">{what}</span> },
+            { id: "long", head: "How long", cell: ({ long }) => long },
+            { id: "by", head: "Set by", wideOnly: true, cell: ({ by }) => by },
+          ]}
+        />
       )}
     </section>
   );

@@ -10,6 +10,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
+import { Submit } from "../../parts/submit.tsx";
 
 const LISTED = 12;
 
@@ -45,11 +46,7 @@ export function CompareDialog({ run, onClose }: { readonly run: Run; readonly on
             />
           )}
         </Field>
-        <div className="row">
-          <button type="submit" className="button button-primary">
-            Compare
-          </button>
-        </div>
+        <Submit>Compare</Submit>
       </form>
       {others.length > 0 && (
         <ul className="inside" aria-label="Runs of the same project">

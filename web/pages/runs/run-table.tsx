@@ -86,9 +86,7 @@ export function RunTable({
         <CopyCurl command={command} />
         {chooser}
       </div>
-      <section className="panel panel-flush">
-        <Table dense caption="Runs" columns={shown} rows={runs} keyOf={(run) => run.run_id} />
-      </section>
+      <Table dense caption="Runs" columns={shown} rows={runs} keyOf={(run) => run.run_id} />
     </div>
   );
 }

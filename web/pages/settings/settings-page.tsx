@@ -11,7 +11,8 @@ import { Fact } from "../../parts/facts.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { ChangedMeanwhile, Failure, Loading, Notice } from "../../parts/states.tsx";
 import { duration } from "../../parts/time.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
+import { Submit } from "../../parts/submit.tsx";
 
 const MODEL_PROVIDERS = ["openai_compatible", "anthropic"];
 
@@ -23,23 +24,14 @@ export function SettingsPage(): JSX.Element {
     <>
       <PageHead title="Settings" />
       <dl className="panel facts">
-        <div>
-          <dt>Organisation</dt>
-          <dd>{organisation.name}</dd>
-        </div>
-        <div>
-          <dt>Id</dt>
-          <dd>
-            <Id id={organisation.org_id} label="organisation id" />
-          </dd>
-        </div>
+        <Fact term="Organisation">{organisation.name}</Fact>
+        <Fact term="Id">
+          <Id id={organisation.org_id} label="organisation id" />
+        </Fact>
         {user && (
-          <div>
-            <dt>Your user id</dt>
-            <dd>
-              <Id id={id} label="your user id" />
-            </dd>
-          </div>
+          <Fact term="Your user id">
+            <Id id={id} label="your user id" />
+          </Fact>
         )}
       </dl>
       {isViewer && <Models />}
@@ -60,13 +52,11 @@ function Models(): JSX.Element {
     <form
       className="panel stack"
       aria-labelledby="models"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const given = formTexts(event.currentTarget);
+      onSubmit={onTexts((given) => {
         const text = (name: string): string | null => given(name).trim() || null;
         const { etag } = settings;
         change.mutate({ etag, default_connection_id: text("connection"), default_model: text("model") });
-      }}
+      })}
     >
       <h2 id="models">Models</h2>
       <p className="muted">
@@ -107,15 +97,7 @@ function Models(): JSX.Element {
       </Field>
       {isStale(change.error) ? <ChangedMeanwhile /> : change.error && <Failure fault={toProblem(change.error)} />}
       {change.isSuccess && <Notice tone="good">Saved.</Notice>}
-      {isAdmin ? (
-        <div className="row">
-          <button type="submit" className="button button-primary" disabled={change.isPending}>
-            Save
-          </button>
-        </div>
-      ) : (
-        <p className="muted">Admins change these.</p>
-      )}
+      {isAdmin ? <Submit isPending={change.isPending}>Save</Submit> : <p className="muted">Admins change these.</p>}
     </form>
   );
 }

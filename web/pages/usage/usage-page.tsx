@@ -87,19 +87,18 @@ function Part({
       <h2>By {by}</h2>
       {isPending && <Loading what={`usage by ${by}`} rows={2} />}
       {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data && (
+      {data?.data.length === 0 && (
         <div className="panel panel-flush">
-          {data.data.length === 0 ? (
-            <Empty title="No model was asked">Choose a longer time, or another model.</Empty>
-          ) : (
-            <UsageTable
-              caption={`Usage by ${by}`}
-              head={by.replace(/^./, (first) => first.toUpperCase())}
-              rows={data.data}
-              nameOf={(row) => nameOf(row, data.from)}
-            />
-          )}
+          <Empty title="No model was asked">Choose a longer time, or another model.</Empty>
         </div>
+      )}
+      {data && data.data.length > 0 && (
+        <UsageTable
+          caption={`Usage by ${by}`}
+          head={by.replace(/^./, (first) => first.toUpperCase())}
+          rows={data.data}
+          nameOf={(row) => nameOf(row, data.from)}
+        />
       )}
     </section>
   );

@@ -11,8 +11,10 @@ import { links } from "../../links.ts";
 import { useColumns } from "../../parts/columns.tsx";
 import { shortId } from "../../parts/copy.tsx";
 import { NewerNotice } from "../../parts/list-changes.tsx";
+import { StateSelect } from "../../parts/state-select.tsx";
+import { MoreButton } from "../../parts/more-button.tsx";
 import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
-import { Status, lookOf } from "../../parts/status.tsx";
+import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { DeliveryDialog } from "./delivery.tsx";
@@ -74,20 +76,12 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
           isReading={list.isRefetching}
           onShow={() => void list.refetch()}
         />
-        <select
-          className="input input-short"
-          aria-label="State"
-          data-search
-          value={status ?? ""}
-          onChange={(event) => put("status", event.target.value)}
-        >
-          <option value="">All states</option>
-          {DELIVERY_STATES.map((each) => (
-            <option key={each} value={each}>
-              {lookOf(each).word}
-            </option>
-          ))}
-        </select>
+        <StateSelect
+          label="State"
+          states={DELIVERY_STATES}
+          value={status}
+          onChange={(chosen) => put("status", chosen)}
+        />
         {chooser}
       </div>
       {status === "failed" && rows.length > 0 && isEditor && (
@@ -106,15 +100,11 @@ export function Deliveries({ subscriptionId }: { readonly subscriptionId: string
         </Empty>
       )}
       {rows.length > 0 && (
-        <div className="panel panel-flush">
-          <Table caption="What was sent" rows={rows} keyOf={(each) => each.delivery_id} columns={shown} />
-        </div>
+        <Table caption="What was sent" rows={rows} keyOf={(each) => each.delivery_id} columns={shown} />
       )}
       {list.hasNextPage && (
         <div className="row">
-          <button type="button" className="button" onClick={() => void list.fetchNextPage()}>
-            Older deliveries
-          </button>
+          <MoreButton pages={list}>Older deliveries</MoreButton>
         </div>
       )}
       {chosen !== null && (

@@ -3,10 +3,11 @@ import type { JSX } from "react";
 import { toProblem } from "../../api/problem.ts";
 import { replayEvents, useWebhookChange } from "../../api/webhooks.ts";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Field } from "../../parts/field.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { Field, errorsAt } from "../../parts/field.tsx";
+import { onTexts } from "../../parts/form-texts.ts";
 import { Failure, Notice } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
+import { Submit } from "../../parts/submit.tsx";
 
 const AGES = [
   ["PT1H", "The last hour"],
@@ -25,16 +26,12 @@ export function Replay({
   const [age, setAge] = useState<string>("P1D");
   const replay = useWebhookChange(replayEvents);
   const problem = replay.error && toProblem(replay.error);
-  const errorsAt = (member: string): string[] =>
-    (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
   if (replay.data) return <Started replay={replay.data} onClose={onClose} />;
   return (
     <Dialog title="Replay" onClose={onClose}>
       <form
         className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          const given = formTexts(event.currentTarget);
+        onSubmit={onTexts((given) => {
           const until = given("until");
           replay.mutate({
             subscription_id: subscriptionId,
@@ -42,7 +39,7 @@ export function Replay({
             ...(until !== "" && { until: new Date(until).toISOString() }),
             only_failed: given("which") === "failed",
           });
-        }}
+        })}
       >
         <p>Events are sent once more under their own ids: a receiver that has had one already can skip it.</p>
         <Field label="Which">
@@ -53,7 +50,7 @@ export function Replay({
             </select>
           )}
         </Field>
-        <Field label="Of" errors={age === "" ? [] : errorsAt("since")}>
+        <Field label="Of" errors={age === "" ? [] : errorsAt(problem, "since")}>
           {(control) => (
             <select className="input" value={age} onChange={(event) => setAge(event.target.value)} {...control}>
               {AGES.map(([value, name]) => (
@@ -67,20 +64,16 @@ export function Replay({
         </Field>
         {age === "" && (
           <>
-            <Field label="From" errors={errorsAt("since")}>
+            <Field label="From" errors={errorsAt(problem, "since")}>
               {(control) => <input className="input" type="datetime-local" name="since" required {...control} />}
             </Field>
-            <Field label="To (optional)" errors={errorsAt("until")}>
+            <Field label="To (optional)" errors={errorsAt(problem, "until")}>
               {(control) => <input className="input" type="datetime-local" name="until" {...control} />}
             </Field>
           </>
         )}
         {problem && problem.issues.length === 0 && <Failure fault={problem} />}
-        <div className="row">
-          <button type="submit" className="button button-primary" disabled={replay.isPending}>
-            Replay
-          </button>
-        </div>
+        <Submit isPending={replay.isPending}>Replay</Submit>
       </form>
     </Dialog>
   );

@@ -5,9 +5,11 @@ import { toProblem } from "../../api/problem.ts";
 import { findSent } from "../../api/webhooks.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
+import type { FormTexts } from "../../parts/form-texts.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Notice } from "../../parts/states.tsx";
+import { Submit } from "../../parts/submit.tsx";
 import { checkSignature, parseHeaders } from "./signature.ts";
 import type { Finding } from "./signature.ts";
 
@@ -29,7 +31,7 @@ export function SignatureChecker({
 }): JSX.Element {
   const [isLate, setLate] = useState(false);
   const check = useMutation({
-    mutationFn: async (given: (name: string) => string) => {
+    mutationFn: async (given: FormTexts) => {
       const headers = parseHeaders(given("headers"));
       const at = given("at") === "" ? Date.now() : Date.parse(given("at"));
       const sent = await findSent(subscriptionId, headers["webhook-id"] ?? "");
@@ -44,13 +46,7 @@ export function SignatureChecker({
     );
   return (
     <Dialog title="Check a signature" onClose={onClose} wide>
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          check.mutate(formTexts(event.currentTarget));
-        }}
-      >
+      <form className="stack" onSubmit={onTexts((given) => check.mutate(given))}>
         <p>Paste what the receiver got. It is checked in this browser: the secret is sent nowhere.</p>
         <Field label="Headers" hint="webhook-id, webhook-timestamp and webhook-signature; others do no harm.">
           {(control) => (
@@ -91,11 +87,7 @@ export function SignatureChecker({
             {(control) => <input className="input" type="datetime-local" name="at" step={1} required {...control} />}
           </Field>
         )}
-        <div className="row">
-          <button type="submit" className="button button-primary" disabled={check.isPending}>
-            Check
-          </button>
-        </div>
+        <Submit isPending={check.isPending}>Check</Submit>
         {check.error && <Failure fault={toProblem(check.error)} />}
         {check.data && <Findings findings={check.data} />}
       </form>

@@ -17,6 +17,7 @@ import type { Subscription } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Id } from "../../parts/copy.tsx";
+import { Fact } from "../../parts/facts.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { ChangedMeanwhile, Failure, Loading } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -46,41 +47,21 @@ export function WebhookPage(): JSX.Element {
         <Actions subscription={data} />
       </PageHead>
       <dl className="panel facts facts-line">
-        <div>
-          <dt>State</dt>
-          <dd>
-            <Status state={stateOf(data)} />
-            {data.disabled_reason !== null && <span className="muted"> {data.disabled_reason}</span>}
-          </dd>
-        </div>
-        <div>
-          <dt>Events</dt>
-          <dd>{data.events.join(", ")}</dd>
-        </div>
-        <div>
-          <dt>Subscription</dt>
-          <dd>
-            <Id id={data.subscription_id} label="subscription id" />
-          </dd>
-        </div>
-        <div>
-          <dt>Last success</dt>
-          <dd>
-            <Time at={data.last_success_at} />
-          </dd>
-        </div>
-        <div>
-          <dt>Failing since</dt>
-          <dd>
-            <Time at={data.failing_since} />
-          </dd>
-        </div>
-        {data.description !== "" && (
-          <div>
-            <dt>What for</dt>
-            <dd>{data.description}</dd>
-          </div>
-        )}
+        <Fact term="State">
+          <Status state={stateOf(data)} />
+          {data.disabled_reason !== null && <span className="muted"> {data.disabled_reason}</span>}
+        </Fact>
+        <Fact term="Events">{data.events.join(", ")}</Fact>
+        <Fact term="Subscription">
+          <Id id={data.subscription_id} label="subscription id" />
+        </Fact>
+        <Fact term="Last success">
+          <Time at={data.last_success_at} />
+        </Fact>
+        <Fact term="Failing since">
+          <Time at={data.failing_since} />
+        </Fact>
+        {data.description !== "" && <Fact term="What for">{data.description}</Fact>}
       </dl>
       <Deliveries subscriptionId={data.subscription_id} />
     </>

@@ -7,16 +7,17 @@ import { toProblem } from "../../api/problem.ts";
 import { createSubscription, subscriptionsOptions, useWebhookChange } from "../../api/webhooks.ts";
 import type { Subscription } from "../../api/webhooks.ts";
 import { links } from "../../links.ts";
-import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Field } from "../../parts/field.tsx";
+import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Empty, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { ShownOnce } from "../../parts/shown-once.tsx";
+import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { formTexts } from "../../parts/form-texts.ts";
+import { onTexts } from "../../parts/form-texts.ts";
+import { Submit } from "../../parts/submit.tsx";
 
 /** The subscriptions and how their deliveries go. */
 export function WebhooksPage(): JSX.Element {
@@ -59,43 +60,41 @@ export function WebhooksPage(): JSX.Element {
         </Empty>
       )}
       {data && data.data.length > 0 && (
-        <section className="panel panel-flush">
-          <Table
-            caption="Subscriptions"
-            rows={data.data}
-            keyOf={(each) => each.subscription_id}
-            columns={[
-              {
-                id: "state",
-                head: "State",
-                cell: (each) => <Status state={stateOf(each)} />,
-              },
-              {
-                id: "url",
-                head: "Address",
-                cell: (each) => (
-                  <Link className="wrap" to={links.webhook(each.subscription_id)} data-row>
-                    {each.url}
-                  </Link>
-                ),
-              },
-              {
-                id: "description",
-                head: "What for",
-                wideOnly: true,
-                cell: (each) => <span className="wrap">{each.description}</span>,
-              },
-              { id: "events", head: "Events", wideOnly: true, cell: (each) => each.events.join(", ") },
-              {
-                id: "success",
-                head: "Last success",
-                wideOnly: true,
-                cell: (each) => <Time at={each.last_success_at} />,
-              },
-              { id: "failing", head: "Failing since", cell: (each) => <Time at={each.failing_since} /> },
-            ]}
-          />
-        </section>
+        <Table
+          caption="Subscriptions"
+          rows={data.data}
+          keyOf={(each) => each.subscription_id}
+          columns={[
+            {
+              id: "state",
+              head: "State",
+              cell: (each) => <Status state={stateOf(each)} />,
+            },
+            {
+              id: "url",
+              head: "Address",
+              cell: (each) => (
+                <Link className="wrap" to={links.webhook(each.subscription_id)} data-row>
+                  {each.url}
+                </Link>
+              ),
+            },
+            {
+              id: "description",
+              head: "What for",
+              wideOnly: true,
+              cell: (each) => <span className="wrap">{each.description}</span>,
+            },
+            { id: "events", head: "Events", wideOnly: true, cell: (each) => each.events.join(", ") },
+            {
+              id: "success",
+              head: "Last success",
+              wideOnly: true,
+              cell: (each) => <Time at={each.last_success_at} />,
+            },
+            { id: "failing", head: "Failing since", cell: (each) => <Time at={each.failing_since} /> },
+          ]}
+        />
       )}
       {isAdding && <Subscribe onClose={() => setAdding(false)} />}
     </>
@@ -109,17 +108,13 @@ export const stateOf = ({ status, failing_since }: Subscription): string =>
 function Subscribe({ onClose }: { readonly onClose: () => void }): JSX.Element {
   const create = useWebhookChange(createSubscription);
   const problem = create.error && toProblem(create.error);
-  const errorsAt = (member: string): string[] =>
-    (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
   if (create.data) return <NewSecret secret={create.data.secret} onClose={onClose} />;
   return (
     <Dialog title="Subscribe" onClose={onClose}>
       <form
         className="stack"
         noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          const given = formTexts(event.currentTarget);
+        onSubmit={onTexts((given) => {
           create.mutate({
             url: given("url"),
             events: given("events")
@@ -127,9 +122,9 @@ function Subscribe({ onClose }: { readonly onClose: () => void }): JSX.Element {
               .filter((each) => each !== ""),
             description: given("description"),
           });
-        }}
+        })}
       >
-        <Field label="Address" hint="It has to be reachable from here." errors={errorsAt("url")}>
+        <Field label="Address" hint="It has to be reachable from here." errors={errorsAt(problem, "url")}>
           {(control) => (
             <input className="input" name="url" type="url" placeholder="https://" data-first {...control} />
           )}
@@ -137,19 +132,15 @@ function Subscribe({ onClose }: { readonly onClose: () => void }): JSX.Element {
         <Field
           label="Events"
           hint="Types, patterns as run.*, or * for all; with commas between."
-          errors={errorsAt("events")}
+          errors={errorsAt(problem, "events")}
         >
           {(control) => <input className="input mono" name="events" defaultValue="run.*" {...control} />}
         </Field>
-        <Field label="What for (optional)" errors={errorsAt("description")}>
+        <Field label="What for (optional)" errors={errorsAt(problem, "description")}>
           {(control) => <input className="input" name="description" {...control} />}
         </Field>
         {problem && problem.status !== 422 && <Failure fault={problem} />}
-        <div className="row">
-          <button type="submit" className="button button-primary" disabled={create.isPending}>
-            Subscribe
-          </button>
-        </div>
+        <Submit isPending={create.isPending}>Subscribe</Submit>
       </form>
     </Dialog>
   );
@@ -157,17 +148,12 @@ function Subscribe({ onClose }: { readonly onClose: () => void }): JSX.Element {
 
 export function NewSecret({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }): JSX.Element {
   return (
-    <Dialog title="The signing secret" onClose={onClose}>
-      <Notice tone="warn">It is shown now and never again. The receiver checks signatures with it.</Notice>
-      <code className="value-box wrap">{secret}</code>
-      <div className="row">
-        <CopyButton text={secret} label="secret">
-          Copy the secret
-        </CopyButton>
-        <button type="button" className="button" onClick={onClose}>
-          Done
-        </button>
-      </div>
-    </Dialog>
+    <ShownOnce
+      title="The signing secret"
+      what="secret"
+      secret={secret}
+      note="It is shown now and never again. The receiver checks signatures with it."
+      onClose={onClose}
+    />
   );
 }
