@@ -18,16 +18,17 @@ const dollars = z.coerce
   .number({ error: "a number of dollars above 0 is expected" })
   .positive({ error: "a number of dollars above 0 is expected" });
 export const WEB_ADDRESS = "a web address is expected, such as https://millrace.example.com";
+export const httpAddress = z.url({ protocol: /^https?$/, error: WEB_ADDRESS });
+export const someText = z.string().min(1);
+export const bearer = z.string().min(16, "at least 16 characters are expected");
 export const list = z.string().transform((value) =>
   value
     .split(",")
     .map((item) => item.trim())
     .filter((item) => item !== ""),
 );
-/** Temporal joins the two with a dot or a colon, and queries quote them. */
-export const deploymentWord = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]{1,64}$/, "up to 64 letters, digits, - and _ are expected");
+/** Temporal joins two with a dot or a colon, and queries quote them. */
+export const temporalName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "up to 64 letters, digits, - and _ are expected");
 export const LOG_LEVELS = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 /** Up to fifty times in ms. */
 export const delays = list
@@ -153,12 +154,10 @@ function decoded(text: string): string | undefined {
 
 /** Where traces go, and which. */
 export const traceSettings = {
-  MILLRACE_OTLP_ENDPOINT: z
-    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+  MILLRACE_OTLP_ENDPOINT: httpAddress
     .optional()
     .describe("OTLP/HTTP address of a collector that gets traces (http://collector:4318); unset, none are made"),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z
-    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpAddress
     .optional()
     .describe("The same by OpenTelemetry's own name, where the one above is not set"),
   OTEL_EXPORTER_OTLP_HEADERS: headerList
@@ -188,22 +187,16 @@ const REGION = /^[a-z0-9-]{1,50}$/;
 
 /** As whom S3 is asked: keys of our own, or the settings that Kubernetes and the like give a process. */
 export const s3Settings = {
-  MILLRACE_S3_ACCESS_KEY_ID: z
-    .string()
-    .min(1)
+  MILLRACE_S3_ACCESS_KEY_ID: someText
     .optional()
     .describe("What S3 knows us by, where blobs are there; unset, the role that the AWS settings below name"),
-  MILLRACE_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
-  MILLRACE_BACKUP_S3_ACCESS_KEY_ID: z
-    .string()
-    .min(1)
+  MILLRACE_S3_SECRET_ACCESS_KEY: someText.optional().describe("Its secret"),
+  MILLRACE_BACKUP_S3_ACCESS_KEY_ID: someText
     .optional()
     .describe("What S3 knows `backup` and `restore` by, for a backup in a bucket; unset, MILLRACE_S3_ACCESS_KEY_ID"),
-  MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: z.string().min(1).optional().describe("Its secret"),
-  AWS_ROLE_ARN: z.string().min(1).optional().describe("Role that is assumed by web identity, where no key is set"),
-  AWS_WEB_IDENTITY_TOKEN_FILE: z
-    .string()
-    .min(1)
+  MILLRACE_BACKUP_S3_SECRET_ACCESS_KEY: someText.optional().describe("Its secret"),
+  AWS_ROLE_ARN: someText.optional().describe("Role that is assumed by web identity, where no key is set"),
+  AWS_WEB_IDENTITY_TOKEN_FILE: someText
     .optional()
     .describe("File of the token that it is assumed with, read anew each time; EKS sets both"),
   AWS_ROLE_SESSION_NAME: z
@@ -216,19 +209,15 @@ export const s3Settings = {
     .regex(REGION, "the name of a region is expected, such as eu-central-1")
     .optional()
     .describe("Region whose STS is asked for credentials of the role; unset, the bucket's"),
-  AWS_ENDPOINT_URL_STS: z
-    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+  AWS_ENDPOINT_URL_STS: httpAddress
     .optional()
     .describe("Another address of STS: of a server that speaks its protocol, or a private one"),
-  AWS_CONTAINER_CREDENTIALS_FULL_URI: z
-    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+  AWS_CONTAINER_CREDENTIALS_FULL_URI: httpAddress
     .optional()
     .describe(
       "Where credentials are asked for, where neither keys nor a web identity are set; EKS Pod Identity sets it",
     ),
-  AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: z
-    .string()
-    .min(1)
+  AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: someText
     .optional()
     .describe("File of the token that is sent there, read anew each time"),
 };

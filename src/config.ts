@@ -2,12 +2,13 @@ import { z } from "zod";
 import { unknownSettings } from "./domain/unknown-settings.ts";
 import { DEFAULT_WEBHOOK_SCHEDULE_MS } from "./domain/webhooks/webhook.ts";
 import {
+  bearer,
   blobPlace,
   bool,
   COMMAND_LINE_SETTINGS,
   databaseAddress,
   delays,
-  deploymentWord,
+  httpAddress,
   int,
   list,
   LOG_LEVELS,
@@ -22,6 +23,8 @@ import {
   replicaSettings,
   s3Settings,
   signInSettings,
+  someText,
+  temporalName,
   traceSettings,
   WEB_ADDRESS,
   workerQueues,
@@ -40,31 +43,25 @@ export const environmentSchema = z.object({
   DATABASE_URL: databaseAddress.describe("Postgres connection string; `password_file=/path` in it is read anew"),
   DATABASE_POOL_SIZE: int(2, 200).default(10).describe("Connections each process may open"),
   ...replicaSettings,
-  TEMPORAL_ADDRESS: z.string().min(1).default("127.0.0.1:7233").describe("host:port of the Temporal frontend"),
-  TEMPORAL_NAMESPACE: z.string().min(1).default("default").describe("Temporal namespace"),
-  TEMPORAL_API_KEY: z
-    .string()
-    .min(1)
+  TEMPORAL_ADDRESS: someText.default("127.0.0.1:7233").describe("host:port of the Temporal frontend"),
+  TEMPORAL_NAMESPACE: someText.default("default").describe("Temporal namespace"),
+  TEMPORAL_API_KEY: someText
     .optional()
     .describe("Sent as bearer credential to Temporal (Temporal Cloud); also switches TLS on"),
   TEMPORAL_TLS: bool.default(false).describe("TLS to Temporal; any of the three files below switches it on, too"),
   TEMPORAL_TLS_CA_FILE: pemFile.optional().describe("PEM file of the authorities that sign Temporal's certificate"),
   TEMPORAL_TLS_CERT_FILE: pemFile.optional().describe("PEM file of our own certificate, for mTLS"),
   TEMPORAL_TLS_KEY_FILE: pemFile.optional().describe("PEM file of its private key"),
-  TEMPORAL_TLS_SERVER_NAME: z
-    .string()
-    .min(1)
+  TEMPORAL_TLS_SERVER_NAME: someText
     .optional()
     .describe("The name in Temporal's certificate, where TEMPORAL_ADDRESS has another one"),
-  MILLRACE_TASK_QUEUE: z
-    .string()
-    .regex(/^[A-Za-z0-9_-]{1,64}$/, "up to 64 letters, digits, - and _ are expected")
+  MILLRACE_TASK_QUEUE: temporalName
     .default("millrace")
     .describe("Prefix of the task queues, so that several installations can share a namespace"),
-  MILLRACE_DEPLOYMENT: deploymentWord
+  MILLRACE_DEPLOYMENT: temporalName
     .optional()
     .describe("Name of this installation's worker deployment in Temporal; runs stay on the build they began on"),
-  MILLRACE_BUILD_ID: deploymentWord.optional().describe("The build that a process of that deployment executes"),
+  MILLRACE_BUILD_ID: temporalName.optional().describe("The build that a process of that deployment executes"),
   HOST: z.string().default("0.0.0.0").describe("Address the api and the worker's health server listen on"),
   PORT: int(0, 65535).default(8080).describe("Port of the api; 0 chooses a free one"),
   MILLRACE_PUBLIC_URL: z
@@ -92,9 +89,7 @@ export const environmentSchema = z.object({
     .describe(
       "Port of the api's /metrics, with /healthz and /readyz; 0 chooses a free one. Unset, and with no token, the api serves no metrics",
     ),
-  MILLRACE_METRICS_TOKEN: z
-    .string()
-    .min(16, "at least 16 characters are expected")
+  MILLRACE_METRICS_TOKEN: bearer
     .optional()
     .describe(
       "Bearer credential that /metrics asks for wherever it is served; the api's public port serves it only then",
@@ -183,42 +178,32 @@ export const environmentSchema = z.object({
     .enum(["off", "read", "on"], { error: "off, read or on is expected" })
     .default("off")
     .describe("Whether blobs are encrypted; `read`: encrypted blobs stay readable, new ones are not encrypted"),
-  MILLRACE_CODEC_TOKEN: z
-    .string()
-    .min(16, "at least 16 characters are expected")
+  MILLRACE_CODEC_TOKEN: bearer
     .optional()
     .describe("Bearer credential that Temporal's UI and command line decrypt and encrypt all payloads with"),
   MILLRACE_TEMPORAL_UI_ORIGIN: origin
     .optional()
     .describe("Origin of Temporal's UI (https://temporal.example.com), whose pages may ask for decrypted payloads"),
-  MILLRACE_MODEL_URL: z
-    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+  MILLRACE_MODEL_URL: httpAddress
     .optional()
     .describe(
       "An OpenAI-compatible endpoint up to its version (http://localhost:11434/v1), for model nodes without a connection",
     ),
-  MILLRACE_MODEL_KEY: z.string().min(1).optional().describe("Its bearer credential"),
-  MILLRACE_MODEL: z.string().min(1).optional().describe("The model that nodes without one use there"),
-  MILLRACE_MODEL_PRICES_FILE: z
-    .string()
-    .min(1)
+  MILLRACE_MODEL_KEY: someText.optional().describe("Its bearer credential"),
+  MILLRACE_MODEL: someText.optional().describe("The model that nodes without one use there"),
+  MILLRACE_MODEL_PRICES_FILE: someText
     .optional()
     .describe("JSON file of prices of models that takes precedence over the built-in ones: see models.md"),
-  MILLRACE_EMBEDDING_MODEL_DIR: z
-    .string()
-    .min(1)
+  MILLRACE_EMBEDDING_MODEL_DIR: someText
     .optional()
     .describe("Folder of the local embedding model's files; unset, what `npm run model:fetch` has put into ~/.cache"),
-  MILLRACE_OCR_DATA_DIR: z
-    .string()
-    .min(1)
+  MILLRACE_OCR_DATA_DIR: someText
     .optional()
     .describe("Folder of the language data for character recognition; unset, that of the optional package"),
-  MILLRACE_EMBEDDINGS_URL: z
-    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+  MILLRACE_EMBEDDINGS_URL: httpAddress
     .optional()
     .describe("An OpenAI-compatible embeddings endpoint (.../v1/embeddings) for embedding models other than `local`"),
-  MILLRACE_EMBEDDINGS_API_KEY: z.string().min(1).optional().describe("Its bearer credential"),
+  MILLRACE_EMBEDDINGS_API_KEY: someText.optional().describe("Its bearer credential"),
   MILLRACE_EMBEDDINGS_PER_MINUTE: int(1, 1_000_000)
     .optional()
     .describe("Requests to it a process begins a minute; unset is unlimited"),
@@ -227,14 +212,13 @@ export const environmentSchema = z.object({
     .describe(
       "Attempts to index a document, half a minute apart, after which a model that does not answer is its error",
     ),
-  MILLRACE_RERANK_URL: z
-    .url({ protocol: /^https?$/, error: WEB_ADDRESS })
+  MILLRACE_RERANK_URL: httpAddress
     .optional()
     .describe(
       "A rerank endpoint in the shape of Cohere's and Jina's (.../v1/rerank), used by queries of knowledge bases",
     ),
-  MILLRACE_RERANK_API_KEY: z.string().min(1).optional().describe("Its bearer credential"),
-  MILLRACE_RERANK_MODEL: z.string().min(1).default("rerank-v3.5").describe("The model it is asked for"),
+  MILLRACE_RERANK_API_KEY: someText.optional().describe("Its bearer credential"),
+  MILLRACE_RERANK_MODEL: someText.default("rerank-v3.5").describe("The model it is asked for"),
   MILLRACE_VECTOR_CACHE_MIB: int(16, 65_536)
     .default(512)
     .describe("Memory each process keeps vectors of knowledge bases in; a quarter of it more for words"),
