@@ -92,6 +92,21 @@ describe("a map", () => {
     expect(await bench.run(mapOf("[1, 2, 3]", picky, { on_item_error }))).toMatchObject(expected);
   });
 
+  it("that fails ends what its other items wait for, and begins no further one", async () => {
+    const inner = nested(
+      [
+        { id: "guard-0", type: "guard", config: { check: "item != 2", message: "two" } },
+        { id: "delay-0", type: "delay", config: { seconds: 3600 } },
+        { id: "o", type: "output" },
+      ],
+      ["guard-0>delay-0", "delay-0>o"],
+    );
+    const run = await bench.run(mapOf("[1, 2, 3]", inner, { max_concurrency: 2 }));
+    expect(run).toMatchObject({ state: "FAILED", error: { code: "guard_failed" } });
+    expect(nodesOf(run)["map-0[0]/delay-0"]?.state).toBe("CANCELLED");
+    expect(nodesOf(run)["map-0[2]/guard-0"]).toBeUndefined();
+  });
+
   it("nests, with paths that tell where a node stands", async () => {
     const inmost = nested(
       [

@@ -136,8 +136,7 @@ export function createLocalEmbedder(options: LocalEmbedderOptions = {}): LocalEm
 
   return {
     async embed(texts, kind, { signal }: EmbedOptions = {}) {
-      const tooLong = texts.find((text) => text.length > MAX_TEXT);
-      if (tooLong !== undefined) {
+      if (texts.some((text) => text.length > MAX_TEXT)) {
         throw new EmbeddingError(
           "refused",
           `A text of more than ${MAX_TEXT} characters cannot be embedded: choose a smaller chunk_size.`,

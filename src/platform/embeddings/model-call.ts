@@ -33,18 +33,17 @@ export async function callModel(
 ): Promise<unknown> {
   const host = new URL(url).host;
   for (let tried = 1; ; tried += 1) {
-    const answer = await post(fetch, url, apiKey, JSON.stringify(body), signal);
-    if (!(answer instanceof EmbeddingError) && answer.status < 300) return parse(answer.body, host);
-    const again = answer instanceof EmbeddingError ? answer.failure === "unavailable" : isTransient(answer.status);
-    if (!again || tried >= tries) {
-      if (answer instanceof EmbeddingError) throw answer;
+    let asked = 0;
+    try {
+      const answer = await post(fetch, url, apiKey, JSON.stringify(body), signal);
+      if (answer.status < 300) return parse(answer.body, host);
+      asked = retryAfterMs(answer.headers["retry-after"], Date.now()) ?? 0;
       const detail = apiKey === null ? errorText(answer.body) : errorText(answer.body).replaceAll(apiKey, "***");
-      throw new EmbeddingError(
-        again ? "unavailable" : "refused",
-        `${host} answered ${answer.status}. ${detail}`.trim(),
-      );
+      const failure = isTransient(answer.status) ? "unavailable" : "refused";
+      throw new EmbeddingError(failure, `${host} answered ${answer.status}. ${detail}`.trim());
+    } catch (error) {
+      if (!(error instanceof EmbeddingError) || error.failure !== "unavailable" || tried >= tries) throw error;
     }
-    const asked = answer instanceof EmbeddingError ? 0 : (retryAfterMs(answer.headers["retry-after"], Date.now()) ?? 0);
     // Some jitter: otherwise all that were refused together come back together.
     const wait = Math.min(MAX_RETRY_MS, Math.max(asked, retryMs * 2 ** (tried - 1) * (0.75 + Math.random() / 2)));
     await delay(wait, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
@@ -59,7 +58,7 @@ async function post(
   apiKey: string | null,
   body: string,
   signal: AbortSignal | undefined,
-): Promise<GuardedResponse | EmbeddingError> {
+): Promise<GuardedResponse> {
   try {
     return await fetch.fetch({
       url,
@@ -75,8 +74,8 @@ async function post(
       ...(signal === undefined ? {} : { signal }),
     });
   } catch (error) {
-    if (error instanceof FetchRefused) return new EmbeddingError("refused", error.message, { cause: error });
-    if (error instanceof FetchFailed) return new EmbeddingError("unavailable", error.message, { cause: error });
+    if (error instanceof FetchRefused) throw new EmbeddingError("refused", error.message, { cause: error });
+    if (error instanceof FetchFailed) throw new EmbeddingError("unavailable", error.message, { cause: error });
     throw error;
   }
 }

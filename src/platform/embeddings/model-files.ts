@@ -5,22 +5,17 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 
-/** A file of the local model; loaded only with this digest. */
-interface ModelFile {
-  readonly name: string;
-  readonly sha256: string;
-}
-
 /** The bundled embedding model: bge-small-en-v1.5 (MIT), quantized to int8, 384 dimensions, 512 tokens. */
 export const LOCAL_MODEL = {
   /** Folder within the cache. */
   folder: "bge-small-en-v1.5-int8",
   dimensions: 384,
+  /** Loaded only with these digests. */
   files: [
     { name: "model.onnx", sha256: "6c9c6101a956d62dfb5e7190c538226c0c5bb9cb27b651234b6df063ee7dbfe4" },
     { name: "tokenizer.json", sha256: "d241a60d5e8f04cc1b2b3e9ef7a4921b27bf526d9f6050ab90f9267a1f9e5c66" },
   ],
-} as const satisfies { readonly folder: string; readonly dimensions: number; readonly files: readonly ModelFile[] };
+} as const;
 
 /** Where the files are put once a machine, for every checkout. */
 export const modelCacheDir = (): string => join(homedir(), ".cache/millrace/models", LOCAL_MODEL.folder);
@@ -29,19 +24,14 @@ export const modelCacheDir = (): string => join(homedir(), ".cache/millrace/mode
 export async function modelProblem(dir: string): Promise<string | undefined> {
   for (const { name, sha256 } of LOCAL_MODEL.files) {
     const path = join(dir, name);
-    const there = await stat(path).then(
-      (found) => found.isFile(),
-      () => false,
-    );
-    if (!there) return `${path} is not there`;
+    const found = await stat(path).catch(() => undefined);
+    if (!found?.isFile()) return `${path} is not there`;
     if ((await fileDigest(path)) !== sha256) return `${path} is not the file that is expected (its SHA-256 differs)`;
   }
   return undefined;
 }
 
-/**
- * The folder with the model's files, checked, or why there is none. With `configured`, that folder and no other.
- */
+/** The folder with the model's files, checked, or why there is none. With `configured`, that folder and no other. */
 export async function findModel(configured?: string): Promise<{ readonly dir: string } | { readonly no: string }> {
   const dir = configured ?? modelCacheDir();
   const problem = await modelProblem(dir);

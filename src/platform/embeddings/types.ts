@@ -11,12 +11,11 @@ export interface Embedder {
   embed(texts: readonly string[], kind: EmbeddingKind, options?: EmbedOptions): Promise<Float32Array[]>;
 }
 
-export const EMBEDDING_FAILURES = ["refused", "unavailable", "malformed"] as const;
 /**
  * `refused`: the same request will be refused again. `unavailable`: it may work later. `malformed`: the answer is
  * invalid.
  */
-export type EmbeddingFailure = (typeof EMBEDDING_FAILURES)[number];
+export type EmbeddingFailure = "refused" | "unavailable" | "malformed";
 
 /** Thrown when a model could not embed texts or rank results. Its message may be shown. */
 export class EmbeddingError extends Error {
