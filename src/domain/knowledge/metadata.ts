@@ -85,7 +85,11 @@ export function readMetadataValue(
         ? { value }
         : { expected: `a string of at most ${MAX_STRING} characters` };
     case "number":
-      return typeof value === "number" && Number.isFinite(value) ? { value } : { expected: "a number" };
+      if (typeof value !== "number" || !Number.isFinite(value)) return { expected: "a number" };
+      // Beyond it the digits that were sent are lost already.
+      return Number.isInteger(value) && !Number.isSafeInteger(value)
+        ? { expected: `a number (a whole one of at most ${Number.MAX_SAFE_INTEGER})` }
+        : { value };
     case "boolean":
       return typeof value === "boolean" ? { value } : { expected: "true or false" };
     case "date": {
@@ -112,7 +116,6 @@ export function convertMetadataValue(type: MetadataType, value: MetadataValue): 
   if (type === "string_list") candidate = Array.isArray(value) ? value : [String(value)];
   if (type === "boolean" && (text === "true" || text === "false")) candidate = text === "true";
   if (type === "number" && text !== null && NUMBER.test(text)) candidate = Number(text);
-  if (type === "number" && Number.isInteger(candidate) && !Number.isSafeInteger(candidate)) return null;
   const read = readMetadataValue(type, candidate);
   return "value" in read ? read.value : null;
 }

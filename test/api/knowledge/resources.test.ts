@@ -503,6 +503,7 @@ describe("resources of a knowledge base", () => {
     [{ text: "x", name: "y", on_duplicate: "maybe" }, ["body", "on_duplicate"]],
     [{ text: "x", name: "y", user_metadata: { height: 1 } }, ["body", "user_metadata", "height"]],
     [{ text: "x", name: "y", user_metadata: { year: "1790" } }, ["body", "user_metadata", "year"]],
+    [{ text: "x", name: "y", user_metadata: { year: 2 ** 53 } }, ["body", "user_metadata", "year"]],
   ])("refuses %j", async (body, loc) => {
     const answer = await tenant.secret.post(path, body);
     expect(answer.status).toBe(422);

@@ -32,9 +32,17 @@ it.each([
   // The same moment in UTC is in the year 10000, which is before 2026 as a text.
   [{ day: "9999-12-31T23:00:00-05:00" }, "day", "wrong_type"],
   [{ year: Number.NaN }, "year", "wrong_type"],
+  // Somebody may have sent 9007199254740993.
+  [{ year: 9007199254740992 }, "year", "wrong_type"],
+  [{ year: -9007199254740992 }, "year", "wrong_type"],
   [{ tags: "a" }, "tags", "wrong_type"],
 ])("refuses %j", (values, field, type) => {
   expect(readMetadata(schema, values, ["m"]).issues).toMatchObject([{ loc: ["m", field], type }]);
+});
+
+it("takes the largest whole number whose digits are kept, and any fraction", () => {
+  for (const year of [Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER, 0.1, 1790.5])
+    expect(readMetadata(schema, { year }, ["m"])).toEqual({ metadata: { year }, issues: [] });
 });
 
 it.each(["2026-01-31T12:30:00", "2026-01-31 12:30", "2026-01-31t12:30:00z", "2026-01-31T14:30:00+02:00"])(
