@@ -54,12 +54,13 @@ it("refuses what Postgres does not support as before", async () => {
 
 it("prepares each statement with values once a connection, unless it says otherwise", async () => {
   const { database } = await migratedSince();
-  const text = "select $1::int as one";
+  const texts = ["select $1::int as one", "select $1::int as other"];
   const prepared = await database.org(randomUUID(), async (db) => {
-    await db.query(text, [1]);
-    await db.query(text, [2]);
-    await db.query({ text: "select $1::int as two", prepared: false }, [2]);
-    return db.query("select statement from pg_prepared_statements where statement like 'select $1::int as %'");
+    for (const text of [...texts, ...texts]) await db.query(text, [1]);
+    await db.query({ text: "select $1::int as third", prepared: false }, [1]);
+    return db.query(
+      "select statement from pg_prepared_statements where statement like 'select $1::int as %' order by prepare_time",
+    );
   });
-  expect(prepared).toEqual([{ statement: text }]);
+  expect(prepared).toEqual(texts.map((statement) => ({ statement })));
 });
