@@ -52,7 +52,7 @@ export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) =>
     const [facts] = await db.query<{ taken_at: Date; server: string }>(
       "select now() as taken_at, current_setting('server_version') as server",
     );
-    const migrations = await db.query<{ name: string }>("select name from migrations order by name");
+    const migrations = await db.column<string>("select name from migrations order by name");
     const tables = await db.query<{ name: string; columns: string[] }>(TABLES);
     const sequences = await db.query<{ name: string; last: string }>(
       `select sequencename as name, last_value as last from pg_sequences
@@ -61,7 +61,7 @@ export async function withSnapshot<T>(url: string, work: (snapshot: Snapshot) =>
     return work({
       taken_at: facts?.taken_at.toISOString() ?? "",
       server: facts?.server ?? "",
-      migrations: migrations.map(({ name }) => name),
+      migrations: migrations,
       sequences: Object.fromEntries(sequences.map(({ name, last }) => [name, Number(last)])),
       master_keys: await masterKeyIds(db),
       tables,
@@ -78,8 +78,8 @@ export async function findOccupied(url: string): Promise<string | undefined> {
   return withClient(url, "millrace-restore", async (client) => {
     const db = asDb(client);
     for (const { name } of await db.query<TableColumns>(TABLES)) {
-      const [row] = await db.query<{ occupied: boolean }>(`select exists (select from ${quoted(name)}) as occupied`);
-      if (row?.occupied === true) return name;
+      const occupied = await db.value<boolean>(`select exists (select from ${quoted(name)}) as occupied`);
+      if (occupied === true) return name;
     }
     return undefined;
   });

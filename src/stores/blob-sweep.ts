@@ -161,12 +161,11 @@ export async function keepReferencedOfRuns(
 
 /** The last of an organisation's next `limit` runs; null: there are no more. */
 export async function lastOfNextRuns(db: Db, orgId: string, after: string, limit: number): Promise<string | null> {
-  const rows = await db.query<{ run_id: string }>(
+  return db.value<string>(
     `select run_id from (select run_id from runs where org_id = $1::uuid and run_id > $2::uuid order by run_id limit $3::int) page
       order by run_id desc limit 1`,
     [orgId, after, limit],
   );
-  return rows[0]?.run_id ?? null;
 }
 
 async function keepIn(db: Db, { table, column }: BlobColumn, rows: string, values: readonly unknown[]): Promise<void> {
@@ -187,9 +186,8 @@ export function keysIn({ table, column, needed = "true" }: BlobColumn): string {
 
 /** Takes up to `limit` of the remaining blobs: nothing refers to them. */
 export async function takeUnreferenced(db: Db, limit: number): Promise<string[]> {
-  const rows = await db.query<{ key: string }>(
+  return db.column<string>(
     "delete from unreferenced where key in (select key from unreferenced limit $1::int) returning key",
     [limit],
   );
-  return rows.map(({ key }) => key);
 }

@@ -32,6 +32,10 @@ export interface Db {
   query<Row extends QueryResultRow>(...sent: Sent): Promise<Row[]>;
   /** The first row, or null. */
   first<Row extends QueryResultRow>(...sent: Sent): Promise<Row | null>;
+  /** The first column of each row. */
+  column<Value>(...sent: Sent): Promise<Value[]>;
+  /** The first column of the first row, or null. */
+  value<Value>(...sent: Sent): Promise<Value | null>;
   /** How many rows a statement finds or changes. */
   count(...sent: Sent): Promise<number>;
   /** Whether a statement finds or changes a row. */
@@ -266,10 +270,14 @@ export function asDb(client: PoolClient | Client, unit: "statement" | "transacti
   return {
     query: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows,
     first: async <Row extends QueryResultRow>(...sent: Sent) => (await send<Row>(...sent)).rows[0] ?? null,
+    column: async <Value>(...sent: Sent) => (await send(...sent)).rows.map(firstColumn<Value>),
+    value: async <Value>(...sent: Sent) => (await send(...sent)).rows.map(firstColumn<Value>)[0] ?? null,
     count: async (...sent) => (await send(...sent)).rowCount ?? 0,
     any: async (...sent) => ((await send(...sent)).rowCount ?? 0) > 0,
   };
 }
+
+const firstColumn = <Value>(row: object): Value => Object.values(row)[0] as Value;
 
 const names = new Map<string, string>();
 

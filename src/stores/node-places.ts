@@ -8,11 +8,10 @@ const PATIENCE_MS = 3000;
 
 /** The organisations with a quota of nodes of their own, or with a key that has one. System only. */
 export async function listNodeQuotas(db: Db): Promise<string[]> {
-  const rows = await db.query<{ org_id: string }>({
+  return db.column<string>({
     text: "select distinct org_id from quotas where what = 'concurrent_nodes'",
     query_timeout: PATIENCE_MS,
   });
-  return rows.map(({ org_id }) => org_id);
 }
 
 export interface WantedPlace {
@@ -33,7 +32,7 @@ export async function takeNodePlace(
   seconds: number,
   most: number | undefined,
 ): Promise<"taken" | "none" | "stopped"> {
-  const rows = await db.query<{ taken: boolean | null }>(
+  const taken = await db.value<boolean>(
     {
       text: `with recursive ${aroundRun("$4")}
         select case when exists (select from around where state in (${TERMINAL}) or cancel_requested is not null) then null
@@ -42,7 +41,6 @@ export async function takeNodePlace(
     },
     [org_id, place_id, task, run_id, seconds, most ?? null, uuidv7(), uuidv7()],
   );
-  const taken = rows[0]?.taken ?? null;
   return taken === null ? "stopped" : taken ? "taken" : "none";
 }
 
@@ -63,12 +61,12 @@ export async function releaseNodePlace(db: Db, placeId: string): Promise<void> {
 
 /** How many places the organisation or one of its keys uses. */
 export async function countNodePlaces(db: Db, keyId: string | null): Promise<number> {
-  const rows = await db.query<{ places: number }>(
+  const places = await db.value<number>(
     `select count(*)::int as places from node_places
       where org_id = current_org() and ($1::uuid is null or key_id = $1::uuid) and expires_at > clock_timestamp()`,
     [keyId],
   );
-  return rows[0]?.places ?? 0;
+  return places ?? 0;
 }
 
 /** Removes places that expired long ago, because their workers have died. System only. */

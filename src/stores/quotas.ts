@@ -69,12 +69,12 @@ export interface QuotaUse {
  */
 export async function useQuota(db: Db, use: QuotaUse): Promise<number> {
   const { begins, resets_at } = periodOf(use.what, new Date());
-  const rows = await db.query<{ used: number }>(
+  const used = await db.value<number>(
     `select use_quota($1::uuid, $2::uuid, $3::text, $4::timestamptz, $5::numeric, $6::boolean, $7::numeric, $8::timestamptz,
       $9::uuid)::float8 as used`,
     [use.org_id, use.key_id, use.what, begins, use.used, use.add, use.most, resets_at, uuidv7()],
   );
-  return rows[0]?.used ?? 0;
+  return used ?? 0;
 }
 
 /** The recorded use: of the minute or month of `now`, or with the time when it was counted. */
@@ -102,12 +102,11 @@ export async function lockStorage(db: Db, orgId: string): Promise<void> {
 
 /** Bytes of the organisation's files: documents, resources of knowledge bases, skills. */
 export async function countStoredBytes(db: Db): Promise<number> {
-  const rows = await db.query<{
-    bytes: number;
-  }>(`select ((select coalesce(sum(size), 0) from documents where org_id = current_org())
+  const bytes =
+    await db.value<number>(`select ((select coalesce(sum(size), 0) from documents where org_id = current_org())
     + (select coalesce(sum(size), 0) from knowledge_resources where org_id = current_org())
     + (select coalesce(sum(size), 0) from skill_versions where org_id = current_org()))::float8 as bytes`);
-  return rows[0]?.bytes ?? 0;
+  return bytes ?? 0;
 }
 
 /**
@@ -116,14 +115,14 @@ export async function countStoredBytes(db: Db): Promise<number> {
  */
 export async function lockMonth(db: Db, orgId: string, keyId: string | null): Promise<Omit<Spending, "most">> {
   const { begins } = periodOf("model_usd_month", new Date());
-  const locked = await db.query(
+  const locked = await db.any(
     `update quota_usage set used = case when period < $2::timestamptz then 0 else used end,
         notified = case when period < $2::timestamptz then 0 else notified end, period = greatest(period, $2::timestamptz)
-      where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month' returning 1`,
+      where org_id = current_org() and key_id is not distinct from $1::uuid and what = 'model_usd_month'`,
     [keyId, begins],
   );
   // From then on each call adds its cost.
-  if (locked.length === 0) await recountMonth(db, orgId, keyId);
+  if (!locked) await recountMonth(db, orgId, keyId);
   const rows = await db.query<{ spent: number; reserved: number }>(
     `select u.used::float8 as spent, coalesce((select sum(amount) from cost_reservations c
         where c.org_id = current_org() and ($1::uuid is null or c.key_id = $1::uuid) and c.expires_at > now()), 0)::float8 as reserved

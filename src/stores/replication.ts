@@ -10,19 +10,18 @@ const numberOf = (position: string): bigint => {
 
 /** The position up to which a primary has written its log; everything committed is before it. System only. */
 export async function writtenPosition(db: Db): Promise<bigint> {
-  const rows = await db.query<{ position: string }>({
+  const position = await db.value<string>({
     text: "select pg_current_wal_lsn()::text as position",
     query_timeout: PATIENCE_MS,
   });
-  return numberOf(rows[0]?.position ?? "0/0");
+  return numberOf(position ?? "0/0");
 }
 
 /** The position up to which a standby has replayed its primary's log; null: it is no standby. System only. */
 export async function replayedPosition(db: Db): Promise<bigint | null> {
-  const rows = await db.query<{ position: string | null }>({
+  const position = await db.value<string>({
     text: "select case when pg_is_in_recovery() then pg_last_wal_replay_lsn()::text end as position",
     query_timeout: PATIENCE_MS,
   });
-  const position = rows[0]?.position ?? null;
   return position === null ? null : numberOf(position);
 }

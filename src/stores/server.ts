@@ -13,10 +13,8 @@ export function unsupportedVersion(versionNum: number): string | undefined {
 
 /** Why the server is refused for its version; undefined if it is accepted. System only. */
 export async function findUnsupported(db: Db): Promise<string | undefined> {
-  const [row] = await db.query<{ version_num: number }>(
-    "select current_setting('server_version_num')::integer as version_num",
-  );
-  return unsupportedVersion(row?.version_num ?? 0);
+  const versionNum = await db.value<number>("select current_setting('server_version_num')::integer as version_num");
+  return unsupportedVersion(versionNum ?? 0);
 }
 
 /** What the service needs to know of a Postgres server. */

@@ -38,7 +38,12 @@ async function planOf(query: (db: Db) => Promise<unknown>): Promise<string> {
       plan = await db.query(`explain (analyze, format json) ${statement as string}`, values);
       return [];
     };
-    return query({ ...db, query: explain, first: async (...sent) => (await explain(...sent))[0] ?? null });
+    return query({
+      ...db,
+      query: explain,
+      first: async (...sent) => (await explain(...sent))[0] ?? null,
+      column: explain,
+    });
   });
   return JSON.stringify(plan);
 }

@@ -98,7 +98,7 @@ export async function revokeApiKey(db: Db, keyId: string): Promise<ApiKey | null
 
 /** Revokes every key that a user made, directly or with such a key. Returns the ids of revoked keys. */
 export async function revokeKeysOfUser(db: Db, userId: string): Promise<string[]> {
-  const rows = await db.query<{ key_id: string }>(
+  return db.column<string>(
     `with recursive made as (
         select key_id from api_keys where org_id = current_org() and created_by = $1::uuid
         union
@@ -107,7 +107,6 @@ export async function revokeKeysOfUser(db: Db, userId: string): Promise<string[]
       where org_id = current_org() and key_id in (select key_id from made) and revoked_at is null returning key_id`,
     [userId],
   );
-  return rows.map((row) => row.key_id);
 }
 
 /** Records when these keys were last used. */

@@ -83,7 +83,7 @@ export async function consumeToken(db: Db, tokenId: string): Promise<boolean> {
  * expire, so that a later use does not look like theft. Returns the user; null if there is none to end.
  */
 export async function endTokenSession(db: Db, sessionId: string, userId: string | null): Promise<string | null> {
-  const rows = await db.query<{ user_id: string }>(
+  return db.value<string>(
     `update oauth_tokens set revoked_at = now(), expires_at = least(expires_at, now())
       where org_id = current_org() and coalesce(session_id, token_id) = $1::uuid and ($2::uuid is null or user_id = $2::uuid)
         and revoked_at is null and exists (select from oauth_tokens r where r.org_id = current_org() and r.kind = 'refresh'
@@ -91,7 +91,6 @@ export async function endTokenSession(db: Db, sessionId: string, userId: string 
       returning user_id`,
     [sessionId, userId],
   );
-  return rows[0]?.user_id ?? null;
 }
 
 /** Revokes every token of a user. */

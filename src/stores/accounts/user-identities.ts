@@ -8,11 +8,10 @@ export interface Identity {
 
 /** The organisation's user of an identity; null if there is none. */
 export async function findUserOfIdentity(db: Db, { issuer, subject }: Identity): Promise<string | null> {
-  const rows = await db.query<{ user_id: string }>(
+  return db.value<string>(
     "select user_id from user_identities where org_id = current_org() and issuer = $1::text and subject = $2::text",
     [issuer, subject],
   );
-  return rows[0]?.user_id ?? null;
 }
 
 /** Whether a user has any identity of this issuer. */

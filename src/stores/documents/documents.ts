@@ -81,12 +81,12 @@ export async function insertDocument(db: Db, document: NewDocument): Promise<boo
 
 /** How many documents of the organisation wait to be read, counted up to `most`. */
 export async function countPending(db: Db, orgId: string, most: number): Promise<number> {
-  const rows = await db.query<{ pending: number }>(
+  const pending = await db.value<number>(
     `select count(*)::integer as pending from (
       select from documents where org_id = $1::uuid and status = 'pending' limit $2::integer) as waiting`,
     [orgId, most],
   );
-  return rows[0]?.pending ?? 0;
+  return pending ?? 0;
 }
 
 /** One document, or null. */

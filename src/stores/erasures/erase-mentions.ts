@@ -2,7 +2,6 @@ import { ERASED } from "../../domain/erasures/erasure.ts";
 import { UUID_PATTERN } from "../../domain/uuid.ts";
 import type { Db } from "../db.ts";
 import { LOWEST_ID } from "../keyset.ts";
-import { countOf } from "./erase-runs.ts";
 import { addRemoved } from "./erasures.ts";
 import type { OpenErasure } from "./erasures.ts";
 
@@ -43,15 +42,14 @@ export async function eraseEvents(db: Db, erasure: OpenErasure, after: string | 
         on conflict do nothing`,
       [erasure_id, org_id, events, user_id],
     );
-    const webhook_deliveries = await countOf(
-      db,
+    const webhook_deliveries = await db.count(
       "delete from webhook_deliveries where org_id = $1::uuid and event_id = any ($2::uuid[])",
       [org_id, events],
     );
     const of = "delete from outbox where org_id = $1::uuid and event_id = any ($2::uuid[])";
     await addRemoved(db, erasure_id, {
       webhook_deliveries,
-      events: await countOf(db, of, [org_id, events]),
+      events: await db.count(of, [org_id, events]),
     });
   }
   const last = page.at(-1);
@@ -100,24 +98,23 @@ export async function removeAnswers(
   keys: readonly string[],
 ): Promise<number> {
   if (keys.length === 0) return 0;
-  const rows = await db.query<{ n: number }>(
+  const idempotency_answers = await db.count(
     `with gone as (
         delete from idempotency_keys where org_id = $2::uuid and key = any ($3::text[]) returning response ->> 'blob' as blob),
       kept as (
         insert into erasure_blobs (erasure_id, org_id, key) select $1::uuid, $2, blob from gone where blob is not null
         on conflict do nothing)
-      select count(*)::int as n from gone`,
+      select from gone`,
     [erasure_id, org_id, keys],
   );
-  const idempotency_answers = rows[0]?.n ?? 0;
   await addRemoved(db, erasure_id, { idempotency_answers });
   return idempotency_answers;
 }
 
 /** Whether a text names something erased. System only. */
 export async function namesErased(db: Db, erasureId: string, text: string): Promise<boolean> {
-  const rows = await db.query<{ yes: boolean }>(`select ${names("$2::text")} as yes`, [erasureId, text]);
-  return rows[0]?.yes ?? false;
+  const yes = await db.value<boolean>(`select ${names("$2::text")} as yes`, [erasureId, text]);
+  return yes ?? false;
 }
 
 /**
@@ -176,29 +173,25 @@ export async function eraseAuditValues(
 export async function eraseSettings(db: Db, erasure: OpenErasure): Promise<number> {
   const { erasure_id, org_id, user_id, project_id } = erasure;
   const counts: Record<string, number> = {
-    import_previews: await countOf(
-      db,
+    import_previews: await db.count(
       `update eval_imports e set preview = '[]', errors = '[]' where e.org_id = $2::uuid and e.finished_at is not null
         and (e.preview <> '[]' or e.errors <> '[]') and e.source ->> 'type' = 'runs' and ${names("e.preview::text")}`,
       [erasure_id, org_id],
     ),
-    run_job_errors: await countOf(
-      db,
+    run_job_errors: await db.count(
       `update run_jobs j set errors = '[]' where j.org_id = $2::uuid and j.errors <> '[]' and j.finished_at is not null
         and ${names("j.errors::text")}`,
       [erasure_id, org_id],
     ),
   };
   if (project_id === null) {
-    counts["run_job_filters"] = await countOf(
-      db,
+    counts["run_job_filters"] = await db.count(
       `update run_jobs set filter = jsonb_set(filter, '{user_id}', to_jsonb($3::text))
         where org_id = $1::uuid and filter ->> 'user_id' = $2::text and finished_at is not null`,
       [org_id, user_id, ERASED],
     );
     // Without its user, the filter would find more.
-    counts["monitor_filters"] = await countOf(
-      db,
+    counts["monitor_filters"] = await db.count(
       `update eval_monitors m set revision = revision + 1, filter = jsonb_set(filter, '{user_ids}', (
           select jsonb_agg(case when u = to_jsonb($2::text) then to_jsonb($3::text) else u end)
           from jsonb_array_elements(m.filter -> 'user_ids') as u))

@@ -82,13 +82,13 @@ const GONE: Readonly<Record<string, string>> = {
  */
 export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly string[]): Promise<number> {
   const { erasure_id, org_id, user_id } = erasure;
-  const open = await db.query<{ run_id: string }>(
+  const open = await db.column<string>(
     `with locked as materialized (
         select run_id, state from runs where org_id = $1::uuid and run_id = any ($2::uuid[]) order by run_id for update)
       select run_id from locked where state in (${OPEN})`,
     [org_id, runIds],
   );
-  const stay = new Set(open.map(({ run_id }) => run_id));
+  const stay = new Set(open);
   const ids = runIds.filter((id) => !stay.has(id));
   if (ids.length === 0) return 0;
   await db.query(
@@ -102,19 +102,10 @@ export async function eraseRuns(db: Db, erasure: ErasureOf, runIds: readonly str
     [erasure_id, org_id, ids],
   );
   const removed: Record<string, number> = {};
-  for (const [store, statement] of Object.entries(GONE)) removed[store] = await countOf(db, statement, [org_id, ids]);
+  for (const [store, statement] of Object.entries(GONE)) removed[store] = await db.count(statement, [org_id, ids]);
   await markRemoved(db, erasure_id, ids);
   await addRemoved(db, erasure_id, removed);
   return ids.length;
-}
-
-/** Executes a delete or update, and returns how many rows it affected. */
-export async function countOf(db: Db, statement: string, values: readonly unknown[]): Promise<number> {
-  const rows = await db.query<{ n: number }>(
-    `with gone as (${statement} returning 1) select count(*)::int as n from gone`,
-    values,
-  );
-  return rows[0]?.n ?? 0;
 }
 
 /** Records that items are gone. */
@@ -130,20 +121,20 @@ async function markRemoved(db: Db, erasureId: string, ids: readonly string[]): P
  * in experiments; notes the runs of these. Call it in a transaction. System only.
  */
 export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf, limit: number): Promise<number> {
-  const items = await db.query<{ item_id: string }>(
+  const items = await db.column<string>(
     `select item_id from erasure_items where erasure_id = $1::uuid and kind = 'dataset_row' and not removed
       order by item_id limit $2::int`,
     [erasure_id, limit],
   );
-  const ids = items.map(({ item_id }) => item_id);
+  const ids = items;
   if (ids.length === 0) return 0;
-  const datasets = await db.query<{ dataset_id: string }>(
+  const datasets = await db.column<string>(
     `select dataset_id from eval_datasets where dataset_id in (
         select dataset_id from eval_dataset_rows where org_id = $1::uuid and row_id = any ($2::uuid[]))
       order by dataset_id for update`,
     [org_id, ids],
   );
-  const of = datasets.map(({ dataset_id }) => dataset_id);
+  const of = datasets;
   // Jobs have files of results, and Temporal has the rows as inputs of their runs. A row of an experiment names only
   // its newest run and goes with a deleted experiment; but every run names the row of the dataset.
   await db.query(
@@ -159,14 +150,12 @@ export async function eraseDatasetRows(db: Db, { erasure_id, org_id }: ErasureOf
     [erasure_id, org_id, ids, of],
   );
   const removed = {
-    experiment_rows: await countOf(
-      db,
+    experiment_rows: await db.count(
       `delete from experiment_rows x using experiments e where e.dataset_id = any ($1::uuid[])
         and x.experiment_id = e.experiment_id and x.row_id = any ($2::uuid[])`,
       [of, ids],
     ),
-    dataset_rows: await countOf(
-      db,
+    dataset_rows: await db.count(
       "delete from eval_dataset_rows where dataset_id = any ($1::uuid[]) and row_id = any ($2::uuid[])",
       [of, ids],
     ),

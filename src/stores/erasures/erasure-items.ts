@@ -30,12 +30,11 @@ export async function noteExecutions(
   { erasure_id, org_id }: { readonly erasure_id: string; readonly org_id: string },
   executionIds: readonly string[],
 ): Promise<number> {
-  const rows = await db.query(
+  return db.count(
     `insert into erasure_items (erasure_id, org_id, kind, item_id, removed, has_history)
-      select $1::uuid, $2::uuid, 'history', id, true, false from unnest($3::uuid[]) as id on conflict do nothing returning 1`,
+      select $1::uuid, $2::uuid, 'history', id, true, false from unnest($3::uuid[]) as id on conflict do nothing`,
     [erasure_id, org_id, executionIds],
   );
-  return rows.length;
 }
 
 /** Up to `limit` items beyond one whose histories must still be removed. System only. */
@@ -63,11 +62,10 @@ export async function markHistoryGone(db: Db, erasureId: string, itemId: string)
 
 /** Keys of the blobs that removed rows referred to, `limit` at most. System only. */
 export async function erasedBlobs(db: Db, erasureId: string, limit: number): Promise<string[]> {
-  const rows = await db.query<{ key: string }>(
-    "select key from erasure_blobs where erasure_id = $1::uuid order by key limit $2::int",
-    [erasureId, limit],
-  );
-  return rows.map(({ key }) => key);
+  return db.column<string>("select key from erasure_blobs where erasure_id = $1::uuid order by key limit $2::int", [
+    erasureId,
+    limit,
+  ]);
 }
 
 /** Forgets blobs that were dealt with. System only. */
@@ -80,12 +78,12 @@ export async function modelCallsLeft(
   db: Db,
   { erasure_id, org_id }: { erasure_id: string; org_id: string },
 ): Promise<number> {
-  const rows = await db.query<{ n: number }>(
+  const n = await db.value<number>(
     `select count(*)::int as n from model_calls c join erasure_items i on i.item_id = c.run_id
       where i.erasure_id = $1::uuid and i.kind = 'run' and c.org_id = $2::uuid`,
     [erasure_id, org_id],
   );
-  return rows[0]?.n ?? 0;
+  return n ?? 0;
 }
 
 /** The nodes in projects where the user has documents, and the projects where the user has a conversation. */

@@ -122,25 +122,20 @@ export async function reviseRow(
 export async function restoreRows(db: Db, datasetId: string, version: number, next: number): Promise<boolean> {
   const content = (row: string): string => `${CONTENT}, status`.replaceAll(/[a-z_]+/g, `${row}.$&`);
   const then = "t.dataset_id = $1::uuid and t.from_version <= $2::int and (t.to_version is null or t.to_version > $2)";
-  const closed = await db.query<{ n: number }>(
-    `with closed as (update eval_dataset_rows r set to_version = $3::int
-        where org_id = current_org() and dataset_id = $1::uuid and to_version is null and not exists (
-          select from eval_dataset_rows t where t.row_id = r.row_id and ${then} and (${content("t")}) is not distinct from (${content("r")}))
-        returning 1)
-      select count(*) as n from closed`,
+  const closed = await db.count(
+    `update eval_dataset_rows r set to_version = $3::int
+      where org_id = current_org() and dataset_id = $1::uuid and to_version is null and not exists (
+        select from eval_dataset_rows t where t.row_id = r.row_id and ${then} and (${content("t")}) is not distinct from (${content("r")}))`,
     [datasetId, version, next],
   );
-  const restored = await db.query<{ n: number }>(
-    `with restored as (
-        insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
-        select org_id, dataset_id, $3::int, row_id, source_type, source_run_id, created_at, ${CONTENT}, status
-        from eval_dataset_rows t where org_id = current_org() and ${then} and not exists (
-          select from eval_dataset_rows r where r.row_id = t.row_id and r.dataset_id = $1::uuid and r.to_version is null)
-        returning 1)
-      select count(*) as n from restored`,
+  const restored = await db.count(
+    `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, ${CONTENT}, status)
+      select org_id, dataset_id, $3::int, row_id, source_type, source_run_id, created_at, ${CONTENT}, status
+      from eval_dataset_rows t where org_id = current_org() and ${then} and not exists (
+        select from eval_dataset_rows r where r.row_id = t.row_id and r.dataset_id = $1::uuid and r.to_version is null)`,
     [datasetId, version, next],
   );
-  return (closed[0]?.n ?? 0) + (restored[0]?.n ?? 0) > 0;
+  return closed + restored > 0;
 }
 
 /** The nodes and metadata members that a version's rows name, `limit` at most: the columns of a table of them. */

@@ -104,12 +104,11 @@ export async function updateDataset(db: Db, datasetId: string, change: DatasetCh
  * Null for a missing dataset.
  */
 export async function nextVersion(db: Db, datasetId: string, added: number): Promise<number | null> {
-  const rows = await db.query<{ version: number }>(
+  return db.value<number>(
     `update eval_datasets set version = version + 1, row_count = row_count + $2::int, updated_at = now()
       where ${ONE} returning version`,
     [datasetId, added],
   );
-  return rows[0]?.version ?? null;
 }
 
 /** Counts the present rows of a dataset again. */
@@ -129,13 +128,13 @@ export async function markDatasetDeleted(db: Db, datasetId: string): Promise<boo
 
 /** Removes rows of deleted datasets, `limit` at most, and datasets without rows. Returns how many rows there were. */
 export async function purgeDatasets(db: Db, limit: number): Promise<number> {
-  const removed = await db.query(
+  const removed = await db.count(
     `delete from eval_dataset_rows where (row_id, from_version) in (
       select r.row_id, r.from_version from eval_datasets d join eval_dataset_rows r using (dataset_id)
-      where d.deleted_at is not null limit $1::int) returning 1`,
+      where d.deleted_at is not null limit $1::int)`,
     [limit],
   );
-  if (removed.length < limit) {
+  if (removed < limit) {
     // Deleted experiments are removed first, because they refer to it.
     const gone = `select d.dataset_id from eval_datasets d where d.deleted_at is not null
       and not exists (select from eval_dataset_rows r where r.dataset_id = d.dataset_id)
@@ -144,5 +143,5 @@ export async function purgeDatasets(db: Db, limit: number): Promise<number> {
       delete from eval_datasets where dataset_id in (${gone})
         and not exists (select from eval_imports i where i.dataset_id = eval_datasets.dataset_id)`);
   }
-  return removed.length;
+  return removed;
 }

@@ -39,7 +39,7 @@ export async function countRows(
       from experiment_rows where org_id = current_org() and experiment_id = $1::uuid group by state`,
     [experimentId],
   );
-  const [times] = await db.query<{ p95: number | null }>(
+  const p95 = await db.value<number>(
     `select percentile_cont(0.95) within group (order by latency_ms) as p95
       from experiment_rows where org_id = current_org() and experiment_id = $1::uuid and latency_ms is not null`,
     [experimentId],
@@ -48,7 +48,7 @@ export async function countRows(
     counts.reduce((total, row) => total + (pick(row) ?? 0), 0);
   return {
     counts,
-    p95: times?.p95 ?? null,
+    p95: p95 ?? null,
     cost_usd: sum((row) => row.cost_usd),
     tokens: sum((row) => row.tokens),
     unrun: sum((row) => row.unrun),

@@ -24,11 +24,10 @@ export async function makeRows(db: Db, experimentId: string): Promise<number> {
     },
     [experimentId],
   );
-  const rows = await db.query<{ n: number }>(
-    "select count(*) as n from experiment_rows where experiment_id = $1::uuid",
-    [experimentId],
-  );
-  return rows[0]?.n ?? 0;
+  const n = await db.value<number>("select count(*) as n from experiment_rows where experiment_id = $1::uuid", [
+    experimentId,
+  ]);
+  return n ?? 0;
 }
 
 /** Selects the rows that a job runs again: some rows of the dataset, or all incomplete ones. Returns how many. */

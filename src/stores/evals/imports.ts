@@ -115,14 +115,14 @@ export async function endImport(
   importId: string,
   end: Pick<ImportRow, "counts" | "errors" | "preview" | "version"> & { readonly status: "completed" | "failed" },
 ): Promise<boolean> {
-  const rows = await db.query(
+  const ended = await db.any(
     `update eval_imports set status = $2::text, counts = $3::jsonb, errors = $4::jsonb, preview = $5::jsonb, version = $6::int,
         finished_at = now()
-      where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running') returning import_id`,
+      where org_id = current_org() and import_id = $1::uuid and status in ('pending', 'running')`,
     [importId, end.status, jsonb(end.counts), jsonb(end.errors), jsonb(end.preview), end.version],
   );
   await forgetStaged(db, importId);
-  return rows.length === 1;
+  return ended;
 }
 
 /** Longest time that applying an import may take (ms). */
@@ -142,12 +142,8 @@ export async function applyImport(
   // A statement's own inserted rows are in the indexes but invisible: looking up each new row would take quadratic
   // time.
   await db.query("set local enable_nestloop = off");
-  const counted = async (change: string, before = ""): Promise<number> => {
-    const text = `with ${before} changed as (${change} returning 1) select count(*) as n from changed`;
-    const statement = { text, query_timeout: APPLY_TIMEOUT_MS };
-    const [row] = await db.query<{ n: number }>(statement, [import_id, dataset_id, version]);
-    return row?.n ?? 0;
-  };
+  const counted = (text: string): Promise<number> =>
+    db.count({ text, query_timeout: APPLY_TIMEOUT_MS }, [import_id, dataset_id, version]);
   const staged = "s.external_id, s.inputs, s.expected_outputs, s.metadata, s.split, s.tags";
   const content = staged.replaceAll("s.", "");
   let updated = 0;
@@ -164,16 +160,16 @@ export async function applyImport(
     const status = whole ? "'active'" : "r.status";
     const named = ROW_PARTS.map((part, i) => `${parts[i]} as next_${part}`).join(", ");
     updated = await counted(
-      `insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, external_id,
+      `with closed as (
+        update eval_dataset_rows r set to_version = $3::int from eval_import_rows s
+        where s.import_id = $1::uuid and r.dataset_id = $2::uuid and r.to_version is null and r.external_id = s.external_id
+          and (${ROW_PARTS.map((part) => `r.${part}`).join(", ")}, r.status) is distinct from (${parts.join(", ")}, ${status})
+        returning ${status} as next_status, r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, r.external_id, ${named})
+      insert into eval_dataset_rows (org_id, dataset_id, from_version, row_id, source_type, source_run_id, created_at, external_id,
           status, ${ROW_PARTS.join(", ")})
         select c.org_id, $2::uuid, $3::int, c.row_id, c.source_type, c.source_run_id, c.created_at, c.external_id,
           c.next_status, ${ROW_PARTS.map((part) => `c.next_${part}`).join(", ")}
         from closed c`,
-      `closed as (
-        update eval_dataset_rows r set to_version = $3::int from eval_import_rows s
-        where s.import_id = $1::uuid and r.dataset_id = $2::uuid and r.to_version is null and r.external_id = s.external_id
-          and (${ROW_PARTS.map((part) => `r.${part}`).join(", ")}, r.status) is distinct from (${parts.join(", ")}, ${status})
-        returning ${status} as next_status, r.row_id, r.org_id, r.source_type, r.source_run_id, r.created_at, r.external_id, ${named}),`,
     );
   }
   const created = await counted(

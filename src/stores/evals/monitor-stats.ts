@@ -158,12 +158,11 @@ export async function blamedRuns(
         : blame.below
           ? ["number <= $5::float8", "number asc, ended_at desc", blame.threshold]
           : ["number >= $5::float8", "number desc, ended_at desc", blame.threshold];
-  const rows = await db.query<{ run_id: string }>(
+  return db.column<string>(
     `select run_id from eval_monitor_scores where org_id = current_org() and monitor_id = $1::uuid and evaluator_id = $2::uuid
       and ended_at > now() - make_interval(secs => $3::int) and ${where} order by ${order} limit $4::int`,
     [monitorId, evaluator_id, window_seconds, limit, value],
   );
-  return rows.map(({ run_id }) => run_id);
 }
 
 export const SAMPLE_VERDICTS = ["passed", "failed", "error"] as const;

@@ -124,11 +124,11 @@ export async function monitorsUsing(
 export async function countMonitors(db: Db, except: string): Promise<number> {
   // A separate statement: the count must begin after the lock, or it does not see what others added.
   await db.query("select pg_advisory_xact_lock(hashtextextended('eval_monitors ' || current_org(), 0))");
-  const rows = await db.query<{ n: number }>(
+  const n = await db.value<number>(
     `select count(*) as n from eval_monitors where org_id = current_org() and deleted_at is null and monitor_id <> $1::uuid`,
     [except],
   );
-  return rows[0]?.n ?? 0;
+  return n ?? 0;
 }
 
 /** Writes the definition of a monitor that the caller has locked. */
@@ -241,15 +241,15 @@ export async function purgeMonitors(db: Db, days: number, limit: number): Promis
     ["eval_monitor_hours", "hour", "(monitor_id, hour)"],
   ] as const) {
     const names = key.slice(1, -1);
-    const removed = await db.query(
+    const removed = await db.count(
       `delete from ${table} where ${key} in (
           (select ${names} from ${table} where ${time} < now() - make_interval(days => $1::int) order by ${time} limit $2::int)
           union all
           (select ${names} from ${table} join eval_monitors m using (monitor_id) where m.deleted_at is not null limit $2::int)
-        ) returning 1`,
+        )`,
       [days, limit],
     );
-    most = Math.max(most, removed.length);
+    most = Math.max(most, removed);
   }
   if (most === 0) {
     await db.query(`delete from eval_monitors m where m.deleted_at is not null and m.applied_revision = m.revision

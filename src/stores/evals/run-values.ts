@@ -42,9 +42,8 @@ export async function listRunsToImport(
 
 /** The metadata of an experiment's run; null for any other run. */
 export async function findRunMetadata(db: Db, runId: string): Promise<JsonObject | null> {
-  const [row] = await db.query<{ metadata: JsonObject }>(
+  return db.value<JsonObject>(
     "select metadata from runs where org_id = current_org() and run_id = $1::uuid and run_type = 'batch'",
     [runId],
   );
-  return row?.metadata ?? null;
 }

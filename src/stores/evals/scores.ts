@@ -164,10 +164,10 @@ export async function listScores(db: Db, search: Partial<ScoreSearch>, page: Key
 
 /** The versions of evaluators that have scored these runs without an error, as `run evaluator version`. */
 export async function scoredBefore(db: Db, runIds: readonly string[]): Promise<Set<string>> {
-  const rows = await db.query<{ key: string }>(
+  const keys = await db.column<string>(
     `select run_id || ' ' || evaluator_id || ' ' || evaluator_version as key from scores
       where org_id = current_org() and run_id = any ($1::uuid[]) and source = 'evaluator' and error is null`,
     [runIds],
   );
-  return new Set(rows.map(({ key }) => key));
+  return new Set(keys);
 }

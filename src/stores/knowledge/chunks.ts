@@ -30,22 +30,21 @@ export interface StoredEmbedding {
 
 /** Positions of the written chunks. A repeated batch skips them. */
 export async function listPositions(db: Db, owner: ChunkOwner): Promise<Set<number>> {
-  const rows = await db.query<{ chunk_index: number }>(
+  const indexes = await db.column<number>(
     `select chunk_index from knowledge_chunks
       where org_id = current_org() and index_no = $1::int and resource_id = $2::uuid and revision = $3::int`,
     [owner.index_no, owner.resource_id, owner.revision],
   );
-  return new Set(rows.map((row) => row.chunk_index));
+  return new Set(indexes);
 }
 
 /** Reserves this many chunk numbers and returns the first. Commit it alone: it locks the index's row. */
 export async function reserveChunkNumbers(db: Db, indexNo: number, count: number): Promise<number | null> {
-  const rows = await db.query<{ first: number }>(
+  return db.value<number>(
     `update knowledge_indexes set next_chunk_no = next_chunk_no + $2::int
       where org_id = current_org() and index_no = $1::int and state <> 'retired' returning next_chunk_no - $2::int as first`,
     [indexNo, count],
   );
-  return rows[0]?.first ?? null;
 }
 
 /**
@@ -54,7 +53,7 @@ export async function reserveChunkNumbers(db: Db, indexNo: number, count: number
  */
 export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly ChunkRow[]): Promise<Set<number>> {
   const column = <Value>(of: (chunk: ChunkRow) => Value): Value[] => chunks.map(of);
-  const rows = await db.query<{ chunk_no: number }>(
+  const chunkNos = await db.column<number>(
     `with resource as (
         select resource_id from knowledge_resources
         where org_id = current_org() and resource_id = $3::uuid and revision = $4::int and status <> 'pending_delete' for key share),
@@ -97,7 +96,7 @@ export async function insertChunks(db: Db, owner: ChunkOwner, chunks: readonly C
       column((chunk) => chunk.words),
     ],
   );
-  return new Set(rows.map((row) => row.chunk_no));
+  return new Set(chunkNos);
 }
 
 /**
@@ -124,11 +123,11 @@ export async function findEmbeddings(
  * an HNSW waits for it, and then finds the vectors that were written without it.
  */
 export async function lockHnsw(db: Db, indexNo: number): Promise<boolean> {
-  const rows = await db.query<{ has_hnsw: boolean }>(
+  const hasHnsw = await db.value<boolean>(
     "select has_hnsw from knowledge_indexes where org_id = current_org() and index_no = $1::int for share",
     [indexNo],
   );
-  return rows[0]?.has_hnsw === true;
+  return hasHnsw === true;
 }
 
 /** Adds embeddings of chunks that have none. */

@@ -9,8 +9,8 @@ const BUILD_LOCK = 5_217_730_002;
 
 /** Runs `build` unless another session is building; then false. */
 export async function withBuildLock(db: Db, build: () => Promise<void>): Promise<boolean> {
-  const rows = await db.query<{ locked: boolean }>("select pg_try_advisory_lock($1::bigint) as locked", [BUILD_LOCK]);
-  if (rows[0]?.locked !== true) return false;
+  const locked = await db.value<boolean>("select pg_try_advisory_lock($1::bigint)", [BUILD_LOCK]);
+  if (locked !== true) return false;
   try {
     await build();
     return true;
@@ -21,8 +21,8 @@ export async function withBuildLock(db: Db, build: () => Promise<void>): Promise
 
 /** Whether this database has pgvector and the table that migrations make for it. */
 export async function hasPgvector(db: Db): Promise<boolean> {
-  const rows = await db.query<{ there: boolean }>("select to_regclass('knowledge_vectors') is not null as there");
-  return rows[0]?.there === true;
+  const there = await db.value<boolean>("select to_regclass('knowledge_vectors') is not null as there");
+  return there === true;
 }
 
 /** Records whether an index has an HNSW. */

@@ -123,13 +123,12 @@ export async function lockKnowledgeBase(db: Db, knowledgeBaseId: string): Promis
 
 /** The existing ones of these knowledge bases, locked against deletion until the transaction ends. */
 export async function holdKnowledgeBases(db: Db, knowledgeBaseIds: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ knowledge_base_id: string }>(
+  return db.column<string>(
     `select knowledge_base_id from knowledge_bases
       where org_id = current_org() and knowledge_base_id = any ($1::uuid[]) and deleted_at is null
       order by knowledge_base_id for share`,
     [knowledgeBaseIds],
   );
-  return rows.map((row) => row.knowledge_base_id);
 }
 
 /** Knowledge bases that take documents from a connection. */

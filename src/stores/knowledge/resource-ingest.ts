@@ -16,12 +16,11 @@ export async function lockResourceIdentity(db: Db, knowledgeBaseId: string, iden
 
 /** The id of the resource with this external id; null if there is none. */
 export async function findByExternalId(db: Db, knowledgeBaseId: string, externalId: string): Promise<string | null> {
-  const rows = await db.query<{ resource_id: string }>(
+  return db.value<string>(
     `select resource_id from knowledge_resources
       where org_id = current_org() and knowledge_base_id = $1::uuid and external_id = $2::text and status <> 'pending_delete'`,
     [knowledgeBaseId, externalId],
   );
-  return rows[0]?.resource_id ?? null;
 }
 
 /** The id of the oldest resource with the same content or, if an address is given, from it; null if there is none. */
@@ -30,14 +29,13 @@ export async function findSame(
   knowledgeBaseId: string,
   same: Pick<NewResource, "content_hash" | "source_url">,
 ): Promise<string | null> {
-  const rows = await db.query<{ resource_id: string }>(
+  return db.value<string>(
     `select resource_id from knowledge_resources
       where org_id = current_org() and knowledge_base_id = $1::uuid and status <> 'pending_delete'
         and case when $3::text is null then content_hash = $2::text else source_url = $3::text end
       order by resource_id limit 1`,
     [knowledgeBaseId, same.content_hash, same.source_url],
   );
-  return rows[0]?.resource_id ?? null;
 }
 
 /** Changes the description of a resource whose content stays; returns the time of the change. */
@@ -73,12 +71,11 @@ export async function lockResource(db: Db, knowledgeBaseId: string, resourceId: 
 
 /** Starts to index a resource again from its source; returns its revision, or null if it is being deleted. */
 export async function restartResource(db: Db, resourceId: string): Promise<number | null> {
-  const rows = await db.query<{ revision: number }>(
+  return db.value<number>(
     `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, checked_at = now()
       where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
     [resourceId],
   );
-  return rows[0]?.revision ?? null;
 }
 
 /** The fetched content of a resource. */

@@ -40,10 +40,9 @@ export async function setMetadata(
 
 /** The fields that resources of a knowledge base may have, locked against changes until the transaction ends; null where there is none. */
 export async function holdMetadataSchema(db: Db, knowledgeBaseId: string): Promise<MetadataSchema | null> {
-  const rows = await db.query<{ user_metadata_schema: MetadataSchema }>(
+  return db.value<MetadataSchema>(
     `select user_metadata_schema from knowledge_bases
       where org_id = current_org() and knowledge_base_id = $1::uuid and deleted_at is null for share`,
     [knowledgeBaseId],
   );
-  return rows[0]?.user_metadata_schema ?? null;
 }

@@ -104,13 +104,12 @@ export async function replaceResource(db: Db, resourceId: string, resource: NewR
       ? `external_id = coalesce(${parameters[index]}, external_id)`
       : `${name} = ${parameters[index]}`,
   );
-  const rows = await db.query<{ revision: number }>(
+  return db.value<number>(
     `update knowledge_resources set revision = revision + 1, status = 'pending', error = null, ${set.join(", ")},
         etag = null, last_modified = null, modified_at = now(), checked_at = now()
       where org_id = current_org() and resource_id = $1::uuid and status <> 'pending_delete' returning revision`,
     [resourceId, ...givenValues(resource)],
   );
-  return rows[0]?.revision ?? null;
 }
 
 /** One resource, or null if it is missing or being deleted. */

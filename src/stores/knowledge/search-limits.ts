@@ -74,7 +74,7 @@ export async function restrictChunks(
   const conditions = chunkConditions(limits, index, values);
   const numbered = among === null ? "" : ` and c.chunk_no = any($${values.push(among)}::int[])`;
   // As text: an array of numbers would be parsed element by element.
-  const rows = await db.query<{ numbers: string | null }>(
+  const numbers = await db.value<string>(
     {
       text: `select string_agg(c.chunk_no::text, ',') as numbers from knowledge_index_resources x
       join knowledge_chunks c on c.index_no = x.index_no and c.resource_id = x.resource_id and c.revision = x.revision
@@ -83,6 +83,5 @@ export async function restrictChunks(
     },
     values,
   );
-  const numbers = rows[0]?.numbers ?? "";
-  return numbers === "" ? [] : numbers.split(",").map(Number);
+  return numbers === null ? [] : numbers.split(",").map(Number);
 }

@@ -42,12 +42,12 @@ export async function listSyncItems(
 
 /** The addresses that the sync has not listed yet, each once. */
 export async function unlistedAddresses(db: Db, syncId: string, addresses: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ address: string }>(
+  const known = await db.column<string>(
     `select i.address from knowledge_sync_items i join unnest($2::text[]) n (address) on md5(n.address) = md5(i.address)
       where i.org_id = current_org() and i.sync_id = $1::uuid and i.action = 'read' and i.source_no is not null`,
     [syncId, addresses],
   );
-  const listed = new Set(rows.map(({ address }) => address));
+  const listed = new Set(known);
   return distinct(addresses).filter((address) => !listed.has(address));
 }
 
@@ -58,7 +58,7 @@ export async function addListedItems(
   sourceNo: number,
   addresses: readonly string[],
 ): Promise<number> {
-  const rows = await db.query<{ added: number }>(
+  const added = await db.value<number>(
     `with added as (
         insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no)
         select n.item_id, current_org(), $1::uuid, n.address, 'read', $2::int from unnest($3::uuid[], $4::text[]) n (item_id, address)
@@ -66,7 +66,7 @@ export async function addListedItems(
       select count(*)::int as added from added`,
     [syncId, sourceNo, addresses.map(() => uuidv7()), addresses],
   );
-  return rows[0]?.added ?? 0;
+  return added ?? 0;
 }
 
 /** Adds a part of a source that could not be listed. */

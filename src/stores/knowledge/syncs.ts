@@ -138,12 +138,11 @@ export async function findSyncToWorkOn(db: Db, syncId: string): Promise<SyncWork
 
 /** The sources that a sync reads; null if it or its knowledge base is gone. */
 export async function sourcesOfSync(db: Db, syncId: string): Promise<SyncSources | null> {
-  const rows = await db.query<{ sources: SyncSources }>(
+  return db.value<SyncSources>(
     `select coalesce(s.sources, ${SOURCES_OF_BASE}) as sources from knowledge_syncs s join knowledge_bases k using (knowledge_base_id)
       where s.org_id = current_org() and s.sync_id = $1::uuid and k.deleted_at is null`,
     [syncId],
   );
-  return rows[0]?.sources ?? null;
 }
 
 /** Records that a sync has "inFlight"; false if that was recorded before. */
@@ -172,12 +171,12 @@ export async function moveSync(
 
 /** Whether unlisted resources may be deleted. If the listing of a part failed, nothing is known to be missing. */
 export async function mayDeleteMissing(db: Db, syncId: string): Promise<boolean> {
-  const rows = await db.query<{ may: boolean }>(
+  const may = await db.value<boolean>(
     `select delete_missing and not listing_incomplete as may from knowledge_syncs
       where org_id = current_org() and sync_id = $1::uuid`,
     [syncId],
   );
-  return rows[0]?.may === true;
+  return may === true;
 }
 
 /** Updates the counts of a sync, and returns the remaining items: open ones, and ones that are being indexed. */

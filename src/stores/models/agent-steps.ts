@@ -12,12 +12,11 @@ export async function findStepAnswer(
   path: string,
   asked: string | null = null,
 ): Promise<StoredValue | null> {
-  const rows = await db.query<{ answer: StoredValue }>(
+  return db.value<StoredValue>(
     `select answer from agent_steps where run_id = $1::uuid and path = $2::text
       and ($3::text is null or string_to_array(asked, '.') && string_to_array($3, '.'))`,
     [runId, path, asked],
   );
-  return rows[0]?.answer ?? null;
 }
 
 export interface KeptAnswer {

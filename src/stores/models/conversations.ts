@@ -84,11 +84,10 @@ export async function listConversations(db: Db, projectId: string, page: Keyset)
 
 /** The id of a conversation; null if there is none. */
 export async function findConversation(db: Db, projectId: string, userId: string): Promise<string | null> {
-  const rows = await db.query<{ conversation_id: string }>(
+  return db.value<string>(
     "select conversation_id from conversations where org_id = current_org() and project_id = $1::uuid and user_id = $2::text",
     [projectId, userId],
   );
-  return rows[0]?.conversation_id ?? null;
 }
 
 /** A page of a conversation's turns. */
@@ -122,7 +121,7 @@ export async function deleteConversations(
  * Returns how many turns.
  */
 export async function purgeTurns(db: Db, days: number | null, limit: number): Promise<number> {
-  const rows = await db.query(
+  const removed = await db.count(
     `with kept as (${KEPT_FOR}),
       due as (
         select t.turn_id, row_number() over (partition by k.org_id order by t.created_at) as place
@@ -135,7 +134,7 @@ export async function purgeTurns(db: Db, days: number | null, limit: number): Pr
       delete from conversation_turns where turn_id in (
         select turn_id from conversation_turns
         where turn_id in (select turn_id from due order by place, turn_id limit $2::int) for update skip locked
-      ) returning turn_id`,
+      )`,
     [days, limit],
   );
   await db.query(
@@ -145,5 +144,5 @@ export async function purgeTurns(db: Db, days: number | null, limit: number): Pr
         and not exists (select from conversation_turns t where t.conversation_id = c.conversation_id)`,
     [days],
   );
-  return rows.length;
+  return removed;
 }

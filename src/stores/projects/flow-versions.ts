@@ -66,12 +66,11 @@ export async function findFlowVersion(db: Db, projectId: string, version: number
 
 /** Which of these versions a project does not have. */
 export async function missingFlowVersions(db: Db, projectId: string, versions: readonly number[]): Promise<number[]> {
-  const rows = await db.query<{ version: number }>(
+  return db.column<number>(
     `select version from unnest($2::int[]) as wanted (version)
       where not exists (select ${FROM} and v.project_id = $1::uuid and v.version = wanted.version)`,
     [projectId, versions],
   );
-  return rows.map(({ version }) => version);
 }
 
 /** Whether a version is or was published. */
@@ -117,7 +116,7 @@ interface CalledFlow {
  * Every project id must be a UUID.
  */
 export async function findDeadReferences(db: Db, references: readonly CalledFlow[]): Promise<number[]> {
-  const rows = await db.query<{ position: number }>(
+  return db.column<number>(
     `with held as (
         select project_id from projects
         where project_id = any ($1::uuid[]) and org_id = current_org() and deleted_at is null
@@ -129,5 +128,4 @@ export async function findDeadReferences(db: Db, references: readonly CalledFlow
           select from flow_versions v where v.project_id = r.project_id and v.version = r.version)`,
     [references.map((reference) => reference.project_id), references.map((reference) => reference.version)],
   );
-  return rows.map((row) => row.position);
 }

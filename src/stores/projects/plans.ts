@@ -4,9 +4,8 @@ import { PLAN } from "./flow-versions.ts";
 
 /** The plan of a version, even of a deleted project, because its runs continue. */
 export async function getPlan(db: Db, projectId: string, version: number): Promise<Plan | null> {
-  const rows = await db.query<{ plan: Plan }>(
+  return db.value<Plan>(
     `select ${PLAN} from flow_versions v where v.project_id = $1::uuid and v.version = $2::integer`,
     [projectId, version],
   );
-  return rows[0]?.plan ?? null;
 }

@@ -12,6 +12,5 @@ const QUERIES: Readonly<Record<ProjectOwned, string>> = {
 
 /** The project that something belongs to; null if that does not exist. */
 export async function projectOf(db: Db, owned: ProjectOwned, id: string): Promise<string | null> {
-  const rows = await db.query<{ project_id: string }>(QUERIES[owned], [id]);
-  return rows[0]?.project_id ?? null;
+  return db.value<string>(QUERIES[owned], [id]);
 }

@@ -39,11 +39,9 @@ export async function findProject(db: Db, projectId: string): Promise<Project | 
 
 /** Those ids that are projects of the organisation. */
 export async function existingProjects(db: Db, projectIds: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ project_id: string }>(
-    `select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`,
-    [projectIds],
-  );
-  return rows.map((row) => row.project_id);
+  return db.column<string>(`select project_id from projects where project_id = any ($1::uuid[]) and ${LIVE}`, [
+    projectIds,
+  ]);
 }
 
 /** The same, locked against changes until the transaction ends. Flows that call it can be deployed meanwhile. */

@@ -50,12 +50,11 @@ export async function lockConnection(db: Db, connectionId: string): Promise<Conn
 
 /** Those ids that exist; the connections stay until the transaction ends. */
 export async function holdConnections(db: Db, connectionIds: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ connection_id: string }>(
+  return db.column<string>(
     `select connection_id from connections where org_id = current_org() and connection_id = any ($1::uuid[])
       order by connection_id for share`,
     [connectionIds],
   );
-  return rows.map((row) => row.connection_id);
 }
 
 /** The same with its sealed credential, for use. */
@@ -116,11 +115,11 @@ export async function updateConnection(
 
 /** How many connections a provider has. */
 export async function countConnections(db: Db, providerId: string): Promise<number> {
-  const rows = await db.query<{ count: number }>(
+  const n = await db.value<number>(
     "select count(*)::int as count from connections where org_id = current_org() and provider_id = $1::text",
     [providerId],
   );
-  return rows[0]?.count ?? 0;
+  return n ?? 0;
 }
 
 export async function deleteConnection(db: Db, connectionId: string): Promise<boolean> {

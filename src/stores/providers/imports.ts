@@ -124,23 +124,21 @@ export async function importedActions(
   providerId: string,
   actionIds: readonly string[],
 ): Promise<ImportedAction[]> {
-  const rows = await db.query<{ action: ImportedAction }>(
+  return db.column<ImportedAction>(
     `select ${ACTION} from imported_actions where ${OWN} and action_id = any ($2::text[])
       order by array_position($2::text[], action_id)`,
     [providerId, actionIds],
   );
-  return rows.map(({ action }) => action);
 }
 
 /** A page of a provider's actions, by id. */
 export async function listImportedActions(db: Db, providerId: string, page: Keyset): Promise<ImportedAction[]> {
   const [compare, order] = page.ascending ? [">", "asc"] : ["<", "desc"];
-  const rows = await db.query<{ action: ImportedAction }>(
+  return db.column<ImportedAction>(
     `select ${ACTION} from imported_actions where ${OWN} and ($2::text is null or action_id collate "C" ${compare} $2::text)
       order by action_id collate "C" ${order} limit $3::int`,
     [providerId, page.beyond, page.limit],
   );
-  return rows.map(({ action }) => action);
 }
 
 /** The texts in which searches look for actions. */

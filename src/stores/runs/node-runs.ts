@@ -74,11 +74,10 @@ export async function listAttempts(db: Db, runId: string, paths: readonly string
 
 /** The children of a run whose ids end like this. */
 export async function childRunIds(db: Db, runId: string, ends: readonly string[]): Promise<string[]> {
-  const rows = await db.query<{ run_id: string }>(
-    "select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])",
-    [runId, ends],
-  );
-  return rows.map(({ run_id }) => run_id);
+  return db.column<string>("select run_id from runs where parent_run_id = $1::uuid and child_end = any ($2::text[])", [
+    runId,
+    ends,
+  ]);
 }
 
 /** The passages that a node's value is based on. For a model with tools, its steps have them. */
@@ -134,10 +133,9 @@ export async function unfinishedNodes(db: Db, runId: string): Promise<NodeRunRow
 
 /** Where a run was when it was cancelled: the innermost of its nodes that did not end; null if there is none. */
 export async function cancelledPath(db: Db, runId: string): Promise<string | null> {
-  const rows = await db.query<{ path: string }>(
+  return db.value<string>(
     `select path from node_runs where run_id = $1::uuid and state = 'CANCELLED'
      order by cardinality(string_to_array(path, '/')) desc, started_at, path limit 1`,
     [runId],
   );
-  return rows[0]?.path ?? null;
 }

@@ -31,11 +31,9 @@ export async function listPauses(db: Db, runId: string): Promise<PauseRow[]> {
 
 /** The runs that show a pause of a sub-flow's run as their own, the outermost first. */
 export async function runsShowing(db: Db, pauseId: string): Promise<string[]> {
-  const rows = await db.query<{ run_id: string }>(
-    "select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc",
-    [pauseId],
-  );
-  return rows.map((row) => row.run_id);
+  return db.column<string>("select run_id from run_shown_pauses where pause_id = $1::uuid order by distance desc", [
+    pauseId,
+  ]);
 }
 
 function atShownPath<Row extends PauseRow>({

@@ -27,7 +27,7 @@ const TRIES = 5;
 export async function beginText(db: Db, place: TextPlace, text: string): Promise<number> {
   for (let tries = 1; ; tries += 1) {
     try {
-      const rows = await db.query<{ attempt: number }>(
+      const attempt = await db.value<number>(
         `insert into run_deltas (run_id, org_id, path, attempt, step, from_char, text)
           select $1::uuid, current_org(), $2::text, greatest($3::integer, (
             select case when d.step >= $4::integer then d.attempt + 1 else d.attempt end from run_deltas d
@@ -35,7 +35,7 @@ export async function beginText(db: Db, place: TextPlace, text: string): Promise
           returning attempt`,
         [place.run_id, place.path, place.attempt, place.step, text],
       );
-      return rows[0]?.attempt ?? place.attempt;
+      return attempt ?? place.attempt;
     } catch (error) {
       if (tries === TRIES || !isUniqueViolation(error, "run_deltas_place_key")) throw error;
     }
@@ -77,7 +77,7 @@ export async function listDeltas(
 
 /** Removes the pieces of up to `limit` runs that ended more than `ms` ago or are gone; returns of how many runs. */
 export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<number> {
-  const rows = await db.query<{ runs: number }>(
+  const runs = await db.value<number>(
     // Steps from run to run through the index, because each has many rows.
     `with recursive streamed as (
         (select run_id from run_deltas order by run_id limit 1)
@@ -95,5 +95,5 @@ export async function purgeDeltas(db: Db, ms: number, limit: number): Promise<nu
       select count(*)::integer as runs from over`,
     [ms, limit],
   );
-  return rows[0]?.runs ?? 0;
+  return runs ?? 0;
 }

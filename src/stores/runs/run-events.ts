@@ -30,10 +30,9 @@ export async function listRunEvents(db: Db, runId: string, after: number, limit:
 
 /** The paths of the nodes that had ended by event number `seq`. */
 export async function endedBefore(db: Db, runId: string, seq: number): Promise<string[]> {
-  const rows = await db.query<{ path: string }>(
+  return db.column<string>(
     `select data ->> 'path' as path from run_events
       where run_id = $1::uuid and seq <= $2::integer and type = 'node.finished'`,
     [runId, seq],
   );
-  return rows.map(({ path }) => path);
 }

@@ -86,11 +86,10 @@ export async function nextRunsOf(
   { job_id, reached }: Pick<RunJobRow, "job_id" | "reached">,
   limit: number,
 ): Promise<string[]> {
-  const rows = await db.query<{ run_id: string }>(
+  return db.column<string>(
     `select run_id from run_job_runs where ${ONE} and run_id > coalesce($2::uuid, '${LOWEST_ID}') order by run_id limit $3::int`,
     [job_id, reached, limit],
   );
-  return rows.map(({ run_id }) => run_id);
 }
 
 /** Claims a page of runs. False if somebody else has continued the job, or it has ended. */

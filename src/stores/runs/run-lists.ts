@@ -100,11 +100,11 @@ export async function listRuns(db: Db, orgId: string, filter: RunFilter, page: K
 export async function countRuns(db: Db, orgId: string, filter: RunFilter, most: number): Promise<number> {
   const { values, walk, walks } = walkRuns(orgId, filter, { beyond: null, ascending: true, limit: most });
   if (walks.length === 0) return 0;
-  const rows = await db.query<{ n: number }>(
+  const n = await db.value<number>(
     { text: `select least(count(*), ${most})::int as n from (${merged(walk, walks)}) as found`, prepared: false },
     values,
   );
-  return rows[0]?.n ?? 0;
+  return n ?? 0;
 }
 
 /** Stores the runs that a filter matches, `most` at most, for a job; returns how many there are. */
@@ -118,16 +118,14 @@ export async function keepRunsOf(
   if (walks.length === 0) return 0;
   const found = merged(walk, walks);
   const job = `$${values.push(job_id)}::uuid`;
-  const rows = await db.query<{ n: number }>(
+  return db.count(
     {
-      text: `with kept as (insert into run_job_runs (job_id, org_id, run_id)
-        select ${job}, current_org(), run_id from (${found}) as found order by run_id limit ${most} returning run_id)
-      select count(*)::int as n from kept`,
+      text: `insert into run_job_runs (job_id, org_id, run_id)
+        select ${job}, current_org(), run_id from (${found}) as found order by run_id limit ${most}`,
       prepared: false,
     },
     values,
   );
-  return rows[0]?.n ?? 0;
 }
 
 interface RunWalk {

@@ -43,22 +43,21 @@ export async function runPositions(
 
 /** How many runs of a project are open. */
 export async function countOpenRuns(db: Db, projectId: string): Promise<number> {
-  const rows = await db.query<{ open: number }>(
+  const open = await db.value<number>(
     `select count(*)::int as open from runs
       where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})`,
     [projectId],
   );
-  return rows[0]?.open ?? 0;
+  return open ?? 0;
 }
 
 /** The ids of a project's open runs, in order, beyond `after`. */
 export async function openRuns(db: Db, projectId: string, after: string, limit: number): Promise<string[]> {
-  const rows = await db.query<{ run_id: string }>(
+  return db.column<string>(
     `select run_id from runs where org_id = current_org() and project_id = $1::uuid and state in (${OPEN})
       and run_id > $2::uuid order by run_id limit $3::int`,
     [projectId, after, limit],
   );
-  return rows.map(({ run_id }) => run_id);
 }
 
 /** The first pauses of each of these runs, in the order they were opened; at most `each` of a run. */

@@ -3,21 +3,20 @@ import { OPEN } from "../states.ts";
 
 /** Counts a restart of a run; returns how many there were with it. */
 export async function noteRestart(db: Db, orgId: string, runId: string): Promise<number> {
-  const rows = await db.query<{ restarts: number }>(
+  const restarts = await db.value<number>(
     `insert into run_restarts as r (run_id, org_id) values ($1::uuid, $2::uuid)
      on conflict (run_id) do update set restarts = r.restarts + 1, restarted_at = now() returning restarts`,
     [runId, orgId],
   );
-  return rows[0]?.restarts ?? 0;
+  return restarts ?? 0;
 }
 
 /** Time since a run was restarted (ms); null if it never was. */
 export async function sinceRestart(db: Db, runId: string): Promise<number | null> {
-  const rows = await db.query<{ ms: number }>(
+  return db.value<number>(
     `select (1000 * extract(epoch from now() - restarted_at))::float8 as ms from run_restarts where run_id = $1::uuid`,
     [runId],
   );
-  return rows[0]?.ms ?? null;
 }
 
 /**

@@ -14,7 +14,7 @@ const UNUSED = `not exists (select from runs o where o.state in (${OPEN}) and o.
  * removed, or should have been. Returns how many were removed. The sweep removes their blobs.
  */
 export async function purgeRuns(db: Db, days: number | null, limit: number): Promise<number> {
-  const rows = await db.query(
+  const removed = await db.count(
     `with kept as (${KEPT_FOR}),
       due as (
         select r.run_id, row_number() over (partition by k.org_id order by r.finished_at) as place
@@ -30,11 +30,11 @@ export async function purgeRuns(db: Db, days: number | null, limit: number): Pro
       delete from runs where run_id in (
         select run_id from runs where run_id in (select run_id from due order by place, run_id limit $2::int)
         for update skip locked
-      ) returning run_id`,
+      )`,
     [days, limit],
   );
-  if (days === null || rows.length === limit) return rows.length;
-  return rows.length + (await purgeBare(db, days, limit - rows.length));
+  if (days === null || removed === limit) return removed;
+  return removed + (await purgeBare(db, days, limit - removed));
 }
 
 /** Removes up to `limit` due runs that ended after the time of the partition with their records was removed. */

@@ -12,11 +12,10 @@ export async function recountUsage(db: Db, runId: string, path: string): Promise
     [runId, path],
   );
   for (let id: string | null = runId; id !== null;) {
-    const rows: Array<{ parent_run_id: string | null }> = await db.query<{ parent_run_id: string | null }>(
+    id = await db.value<string>(
       `update runs set usage = coalesce(run_usage(run_id), usage)
        where run_id = $1::uuid and state in (${TERMINAL}) returning parent_run_id`,
       [id],
     );
-    id = rows[0]?.parent_run_id ?? null;
   }
 }

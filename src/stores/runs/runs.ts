@@ -148,8 +148,8 @@ select run_id from run`;
 
 /** Inserts PENDING runs of one organisation. Returns the ids of new ones. */
 export async function insertRuns(db: Db, runs: readonly NewRun[]): Promise<ReadonlySet<string>> {
-  const rows = await db.query<{ run_id: string }>(INSERT_ALL, [jsonb(runs)]);
-  return new Set(rows.map((row) => row.run_id));
+  const runIds = await db.column<string>(INSERT_ALL, [jsonb(runs)]);
+  return new Set(runIds);
 }
 
 /** One run, or null. */
@@ -184,13 +184,13 @@ export async function countLiveRuns(db: Db, orgId: string, of: RunsOf, max: numb
       : "key_id" in of
         ? ["and ran_by_id = $2::uuid and ran_by_type = 'org_api_key'", of.key_id]
         : ["and $2::uuid is null", null];
-  const rows = await db.query<{ n: number }>(
+  const n = await db.value<number>(
     `select count(*)::integer as n from (
       select 1 from runs where org_id = $1::uuid ${condition} and run_type not in ('batch', 'sub_workflow')
         and state in (${OPEN}) limit $3) as live`,
     [orgId, id, max],
   );
-  return rows[0]?.n ?? 0;
+  return n ?? 0;
 }
 
 /** Records a request to cancel a run; null if there is no such run. The state does not change. */
@@ -248,18 +248,10 @@ export async function takeRunsToCheck(db: Db, limit: number, againAfterMs: numbe
 
 /** The open children of a run. */
 export async function liveChildren(db: Db, runId: string): Promise<string[]> {
-  const rows = await db.query<{ run_id: string }>(
-    `select run_id from runs where parent_run_id = $1::uuid and state in (${OPEN})`,
-    [runId],
-  );
-  return rows.map((row) => row.run_id);
+  return db.column<string>(`select run_id from runs where parent_run_id = $1::uuid and state in (${OPEN})`, [runId]);
 }
 
 /** The completed nodes of a failed or cancelled run, by node id. */
 export async function getCheckpoint(db: Db, runId: string): Promise<Record<string, CheckpointNode> | null> {
-  const rows = await db.query<{ nodes: Record<string, CheckpointNode> }>(
-    "select nodes from run_checkpoints where run_id = $1::uuid",
-    [runId],
-  );
-  return rows[0]?.nodes ?? null;
+  return db.value<Record<string, CheckpointNode>>("select nodes from run_checkpoints where run_id = $1::uuid", [runId]);
 }

@@ -38,21 +38,20 @@ export const SEALED_TABLES: readonly SealedTable[] = [
  * only.
  */
 export async function masterKeyIds(db: Db): Promise<string[]> {
-  const known = await db.query<{ column: string }>(
+  const known = await db.column<string>(
     `select t.name || '.' || a.attname as "column" from unnest($1::text[]) as t (name)
       join pg_attribute a on a.attrelid = to_regclass(t.name) and a.attnum > 0 and not a.attisdropped`,
     [SEALED_TABLES.map(({ table }) => table)],
   );
-  const there = new Set(known.map(({ column }) => column));
+  const there = new Set(known);
   const columns = SEALED_TABLES.flatMap(({ table, columns: all, where }) =>
     Object.keys(all)
       .filter((column) => there.has(`${table}.${column}`))
       .map((column) => `select substring(${column} from 2 for 4) as id from ${table} where ${where}`),
   );
-  const rows = await db.query<{ id: string }>(
+  return db.column<string>(
     `select distinct encode(id, 'hex') as id from (${columns.join(" union all ")}) sealed where id is not null order by 1`,
   );
-  return rows.map(({ id }) => id);
 }
 
 /** A row's sealed values, by column. */

@@ -105,11 +105,7 @@ export async function findSkill(db: Db, skillId: string): Promise<SkillRow | nul
 
 /** The id of the skill that has this name, or null. */
 export async function findSkillId(db: Db, name: string): Promise<string | null> {
-  const rows = await db.query<{ skill_id: string }>(
-    "select skill_id from skills where org_id = current_org() and name = $1::text",
-    [name],
-  );
-  return rows[0]?.skill_id ?? null;
+  return db.value<string>("select skill_id from skills where org_id = current_org() and name = $1::text", [name]);
 }
 
 /** Locks a skill until the transaction ends; false if there is none. */
@@ -198,10 +194,10 @@ export async function setDefaultVersion(db: Db, skillId: string, version: number
 
 /** Deletes a skill with its versions; returns the keys of their blobs, which must be deleted too. */
 export async function deleteSkillRows(db: Db, skillId: string): Promise<string[]> {
-  const versions = await db.query<{ blob_key: string }>(
+  const versions = await db.column<string>(
     "delete from skill_versions where org_id = current_org() and skill_id = $1::uuid returning blob_key",
     [skillId],
   );
   await db.query("delete from skills where org_id = current_org() and skill_id = $1::uuid", [skillId]);
-  return versions.map(({ blob_key }) => blob_key);
+  return versions;
 }

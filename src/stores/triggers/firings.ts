@@ -24,14 +24,14 @@ export interface DueFiring extends NewFiring {
 
 /** Records a firing and returns its run, or the run of an earlier firing with the same key. */
 export async function recordFiring(db: Db, firing: NewFiring): Promise<string> {
-  const rows = await db.query<{ run_id: string }>(
+  const runId = await db.value<string>(
     // An update without a change: a second writer waits for the first one, and sees its run.
     `insert into trigger_firings (run_id, org_id, trigger_id, key, depth, root)
       values ($1::uuid, $2::uuid, $3::uuid, $4::text, $5::int, $6::text)
       on conflict (trigger_id, key) do update set key = excluded.key returning run_id`,
     [firing.run_id, firing.org_id, firing.trigger_id, firing.key, firing.depth, firing.root ?? null],
   );
-  return rows[0]?.run_id ?? firing.run_id;
+  return runId ?? firing.run_id;
 }
 
 /** Records firings whose runs are started later, by whoever takes them. An existing one stays as it is. */
@@ -132,14 +132,14 @@ export async function chainOf(db: Db, runId: string): Promise<{ depth: number; r
 
 /** How many open runs descend from a run, counted up to `max`. */
 export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Promise<number> {
-  const rows = await db.query<{ n: number }>(
+  const n = await db.value<number>(
     `select count(*)::integer as n from (
       select 1 from runs r join trigger_firings f on f.run_id = r.run_id
       where r.org_id = current_org() and r.state in (${OPEN})
         and f.org_id = current_org() and (f.root = $1::text or f.trigger_id is null and f.key = $1::text) limit $2::int) as live`,
     [root, max],
   );
-  return rows[0]?.n ?? 0;
+  return n ?? 0;
 }
 
 /**
@@ -147,11 +147,11 @@ export async function countLiveRunsOfRoot(db: Db, root: string, max: number): Pr
  * System only.
  */
 export async function purgeFirings(db: Db, maxAgeMs: number, limit: number): Promise<number> {
-  const rows = await db.query(
+  const removed = await db.count(
     `delete from trigger_firings where run_id in (
         select run_id from trigger_firings where created_at < now() - make_interval(secs => $1::float8 / 1000) and due_at is null
         order by created_at limit $2::int
-      ) returning run_id`,
+      )`,
     [maxAgeMs, limit],
   );
   await db.query(
@@ -160,5 +160,5 @@ export async function purgeFirings(db: Db, maxAgeMs: number, limit: number): Pro
       and not exists (select from trigger_firings f where f.trigger_id = t.id)`,
     [maxAgeMs],
   );
-  return rows.length;
+  return removed;
 }

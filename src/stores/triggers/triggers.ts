@@ -94,11 +94,11 @@ export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise
 export async function countTriggers(db: Db, except: string): Promise<number> {
   // A separate statement: the count must begin after the lock, or it does not see what others added.
   await db.query("select pg_advisory_xact_lock(hashtextextended('triggers ' || current_org(), 0))");
-  const rows = await db.query<{ count: number }>(
+  const n = await db.value<number>(
     "select count(*) from triggers where org_id = current_org() and deleted_at is null and id <> $1::uuid",
     [except],
   );
-  return rows[0]?.count ?? 0;
+  return n ?? 0;
 }
 
 /** A page of the organisation's triggers, of one project or of all. */

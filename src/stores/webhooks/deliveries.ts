@@ -85,7 +85,7 @@ export async function requeueDeliveries(
   deliveries: readonly NewDelivery[],
   onlyFailed: boolean,
 ): Promise<number> {
-  const rows = await db.query<{ queued: number }>(
+  const queued = await db.value<number>(
     `
 with queued as (
   insert into webhook_deliveries (delivery_id, org_id, subscription_id, event_id, event_type)
@@ -99,7 +99,7 @@ notified as materialized (${NOTIFY_DUE})
 select (select count(*) from queued) as queued, (select count(*) from notified) as notifications`,
     [...columnsOf(deliveries), onlyFailed],
   );
-  return rows[0]?.queued ?? 0;
+  return queued ?? 0;
 }
 
 function columnsOf(deliveries: readonly NewDelivery[]): string[][] {

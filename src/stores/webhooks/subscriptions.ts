@@ -109,11 +109,11 @@ export async function listSubscriptions(
 export async function countSubscriptions(db: Db, except: string): Promise<number> {
   // A separate statement: the count must begin after the lock, or it does not see what others added.
   await db.query("select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))");
-  const rows = await db.query<{ count: number }>(
+  const n = await db.value<number>(
     `select count(*) from webhook_subscriptions where ${LIVE} and subscription_id <> $1::uuid`,
     [except],
   );
-  return rows[0]?.count ?? 0;
+  return n ?? 0;
 }
 
 /** The changeable members; undefined ones stay. Headers and their names change together. */
@@ -252,11 +252,10 @@ export async function rotateSecret(
 
 /** The present secret, if this rotation set it: a second rotation would drop the secret that the receiver knows. */
 export async function rotatedSecret(db: Db, subscriptionId: string, rotationId: string): Promise<Buffer | null> {
-  const rows = await db.query<{ secret: Buffer }>(
+  return db.value<Buffer>(
     `select secret from webhook_subscriptions where subscription_id = $1::uuid and rotation_id = $2::uuid and ${LIVE}`,
     [subscriptionId, rotationId],
   );
-  return rows[0]?.secret ?? null;
 }
 
 /** The parts of a subscription that select its events. */
