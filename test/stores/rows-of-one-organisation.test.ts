@@ -10,10 +10,10 @@ import {
   listDeliveries,
   retryDelivery,
 } from "../../src/stores/webhooks/deliveries.ts";
+import { countOthers } from "../../src/stores/count-others.ts";
 import { insertEvent } from "../../src/stores/outbox.ts";
 import { insertReplay } from "../../src/stores/webhooks/replays.ts";
 import {
-  countSubscriptions,
   deleteSubscription,
   disableSubscription,
   enableSubscription,
@@ -180,7 +180,7 @@ describe("cross-tenant: row-level security", () => {
       expect(await findSubscription(db, id)).toBeNull();
       expect(await lockSubscription(db, id)).toBeNull();
       expect(await listSubscriptions(db, {}, page)).toHaveLength(1);
-      expect(await countSubscriptions(db, uuidv7())).toBe(1);
+      expect(await countOthers(db, "webhook_subscriptions", uuidv7())).toBe(1);
       expect(await updateSubscription(db, id, { description: "taken" })).toBeNull();
       expect(await disableSubscription(db, id, "manual", { event_id: uuidv7(), detail: {} })).toBe(false);
       expect(await enableSubscription(db, id)).toBeNull();

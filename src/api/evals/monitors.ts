@@ -8,7 +8,8 @@ import {
   requireMonitor,
 } from "../../services/evals/monitors.ts";
 import { auditAs } from "../../services/audit/audit.ts";
-import { countMonitors, listMonitors } from "../../stores/evals/monitors.ts";
+import { countOthers } from "../../stores/count-others.ts";
+import { listMonitors } from "../../stores/evals/monitors.ts";
 import type { MonitorDetail } from "../../stores/evals/monitors.ts";
 import type { ApiDeps } from "../deps.ts";
 import { ETAG, asCreated, ifMatchHeaders, requireMatch, revisionTag, tagged } from "../http/etag.ts";
@@ -90,7 +91,7 @@ export function createMonitorOperations(deps: ApiDeps): Operation[] {
       description: "The limits are the installation's, the counts the organisation's.",
       success: { 200: { description: "The limits.", schema: limitsSchema } },
       async handler({ principal: { org_id } }) {
-        const used = await db.org(org_id, (connection) => countMonitors(connection, NO_ID));
+        const used = await db.org(org_id, (connection) => countOthers(connection, "eval_monitors", NO_ID));
         return { status: 200, body: { ...monitorLimits(config), used } };
       },
     }),

@@ -8,8 +8,8 @@ import { newWebhookSecret } from "../../domain/webhooks/webhook-signature.ts";
 import type { Db } from "../../stores/db.ts";
 import { recordCreated, recordDeleted } from "../../services/audit/audit.ts";
 import { changeLocked } from "../../services/change.ts";
+import { requireRoom } from "../../services/require-room.ts";
 import {
-  countSubscriptions,
   deleteSubscription,
   disableSubscription,
   enableSubscription,
@@ -126,12 +126,7 @@ export function createWebhookSubscriptionOperations(deps: ApiDeps): Operation[] 
         const headers = lowerCased(body.headers ?? {});
         const subscription = await db.orgTransaction(org_id, async (connection) => {
           await requireHeld(connection);
-          if ((await countSubscriptions(connection, subscription_id)) >= MAX_SUBSCRIPTIONS) {
-            throw new Problem(
-              "conflict",
-              `The organisation has ${MAX_SUBSCRIPTIONS} webhook subscriptions, as many as it may. Delete one first.`,
-            );
-          }
+          await requireRoom(connection, "webhook subscriptions", subscription_id, MAX_SUBSCRIPTIONS);
           const created = await insertSubscription(connection, {
             subscription_id,
             org_id,

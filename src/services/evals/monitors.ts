@@ -6,7 +6,6 @@ import type { MonitorFilter, MonitorLimits } from "../../domain/evals/monitor.ts
 import type { Logger } from "../../platform/logging/logger.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import {
-  countMonitors,
   findMonitor,
   insertMonitor,
   lockMonitor,
@@ -23,6 +22,7 @@ import { followSchedule } from "../schedules/apply.ts";
 import { requireProject, unknownFlowVersions } from "../projects/projects.ts";
 import { pinEvaluators } from "./evaluators.ts";
 import { monitorSchedules } from "./monitor-schedules.ts";
+import { requireRoom } from "../require-room.ts";
 import { recordCreated, recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
@@ -118,11 +118,7 @@ export async function createMonitor(
   const plan = await planOf(deps, orgId, request);
   const { max_monitors } = monitorLimits(deps.config);
   await deps.db.orgTransaction(orgId, async (connection) => {
-    if ((await countMonitors(connection, monitorId)) >= max_monitors)
-      throw new Problem(
-        "conflict",
-        `The organisation has ${max_monitors} monitors, as many as it may. Delete one first.`,
-      );
+    await requireRoom(connection, "monitors", monitorId, max_monitors);
     const created = await insertMonitor(connection, {
       ...plan,
       monitor_id: monitorId,

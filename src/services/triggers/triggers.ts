@@ -19,6 +19,7 @@ import type { ApplyDeps } from "../schedules/apply.ts";
 import { outlookOfSchedule } from "../schedules/outlook.ts";
 import type { Outlook, OutlookDeps } from "../schedules/outlook.ts";
 import { triggerSchedules } from "./schedules.ts";
+import { requireRoom } from "../require-room.ts";
 import { recordDeleted } from "../audit/audit.ts";
 import type { RowAudit } from "../audit/audit.ts";
 
@@ -92,7 +93,7 @@ export async function createTrigger(
     if (!(await existsProject(connection, project_id))) throw notFound("project");
     await requireKnown(connection, type, config);
     await requireInputs(connection, project_id, inputs);
-    await requireRoom(connection, id, deps.config.MILLRACE_MAX_TRIGGERS);
+    await requireRoom(connection, "triggers", id, deps.config.MILLRACE_MAX_TRIGGERS);
     await triggers.insertTrigger(connection, { ...row, created_by });
     // Checked again: the new row keeps the project from being deleted until the transaction ends.
     if (!(await existsProject(connection, project_id))) throw notFound("project");
@@ -253,9 +254,4 @@ async function requireInputs(db: Db, projectId: string, given: Readonly<Record<s
       .map((name) => issue(name, "The published flow needs this input", "missing")),
   ];
   if (issues.length > 0) throw new ValidationProblem(issues);
-}
-
-async function requireRoom(db: Db, id: string, max: number): Promise<void> {
-  if ((await triggers.countTriggers(db, id)) < max) return;
-  throw new Problem("conflict", `The organisation has ${max} triggers, as many as it may. Delete one first.`);
 }

@@ -120,17 +120,6 @@ export async function monitorsUsing(
   );
 }
 
-/** How many other monitors the organisation has. Until the transaction ends nobody else adds one. */
-export async function countMonitors(db: Db, except: string): Promise<number> {
-  // A separate statement: the count must begin after the lock, or it does not see what others added.
-  await db.query("select pg_advisory_xact_lock(hashtextextended('eval_monitors ' || current_org(), 0))");
-  const n = await db.value<number>(
-    `select count(*) as n from eval_monitors where org_id = current_org() and deleted_at is null and monitor_id <> $1::uuid`,
-    [except],
-  );
-  return n ?? 0;
-}
-
 /** Writes the definition of a monitor that the caller has locked. */
 export async function updateMonitor(db: Db, monitorId: string, plan: MonitorPlan): Promise<void> {
   await db.query(

@@ -90,17 +90,6 @@ export async function findTriggerByAddress(db: Db, addressHash: Buffer): Promise
   );
 }
 
-/** How many other triggers the organisation has; nobody adds one until the transaction ends. */
-export async function countTriggers(db: Db, except: string): Promise<number> {
-  // A separate statement: the count must begin after the lock, or it does not see what others added.
-  await db.query("select pg_advisory_xact_lock(hashtextextended('triggers ' || current_org(), 0))");
-  const n = await db.value<number>(
-    "select count(*) from triggers where org_id = current_org() and deleted_at is null and id <> $1::uuid",
-    [except],
-  );
-  return n ?? 0;
-}
-
 /** A page of the organisation's triggers, of one project or of all. */
 export async function listTriggers(
   db: Db,

@@ -105,17 +105,6 @@ export async function listSubscriptions(
   );
 }
 
-/** How many other live subscriptions the organisation has. Until the transaction ends nobody else counts. */
-export async function countSubscriptions(db: Db, except: string): Promise<number> {
-  // A separate statement: the count must begin after the lock, or it does not see what others added.
-  await db.query("select pg_advisory_xact_lock(hashtextextended('webhook_subscriptions ' || current_org(), 0))");
-  const n = await db.value<number>(
-    `select count(*) from webhook_subscriptions where ${LIVE} and subscription_id <> $1::uuid`,
-    [except],
-  );
-  return n ?? 0;
-}
-
 /** The changeable members; undefined ones stay. Headers and their names change together. */
 export interface SubscriptionChange {
   readonly url?: string | undefined;
