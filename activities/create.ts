@@ -87,6 +87,8 @@ import { createRunRecorder } from "../src/services/runs/run-recorder.ts";
 import type { RunRecorder, RunRecorderDeps } from "../src/services/runs/run-recorder.ts";
 import type { RunTraces } from "../src/services/runs/run-traces.ts";
 import type { StartInputs } from "../src/services/runs/start-inputs.ts";
+import { wrapEach } from "./wrap-each.ts";
+import type { Work } from "./wrap-each.ts";
 import { assemble, splitItems, storeOutputs, takeMember } from "./runs/values.ts";
 
 export interface RecordingDeps {
@@ -150,8 +152,6 @@ export function createRunWorkerParts({
   onFailure,
   onFault,
 }: ActivityDeps): RunWorkerParts {
-  const evaluate = createEvaluate(blobs, plans, evaluation);
-  const loadDocuments = createLoadDocuments(db, blobs, plans);
   const createChildRun = createChildRuns({
     db,
     blobs,
@@ -160,38 +160,52 @@ export function createRunWorkerParts({
     recorder,
     limits: { ...runLimits(config, db), max_input_bytes: config.MILLRACE_INPUT_LIMIT_BYTES },
   });
-  const expirePause = createExpirePause(db, feed);
-  const createScheduledRun = createScheduledRuns({
-    db,
-    blobs,
-    startInputs,
-    evaluation,
-    flows: createFlowCache(db, plans),
-    limits: runLimits(config, db),
-    maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
-  });
   const activities: LocalActivities = {
-    recordReport: (report) => asActivity(() => recorder.record(report)),
-    cancelRequested: ({ org_id, run_id }) =>
-      asActivity(() => db.org(org_id, (connection) => cancelRequested(connection, run_id))),
-    evaluate: (input) => asActivity(() => evaluate(input)),
-    loadDocuments: (input) => asActivity(() => loadDocuments(input)),
-    loadPlan: (of) => asActivity(async () => (await plans.get(of)).plan),
-    storeValue: ({ org_id, value }) =>
-      asActivity(async () => storeBlobValue(blobs, org_id, await loadValue(blobs, value))),
-    storeOutputs: (input) => asActivity(() => storeOutputs(blobs, input)),
-    assemble: (input) => asActivity(() => assemble(blobs, input)),
-    takeMember: (input) => asActivity(() => takeMember(blobs, input)),
-    splitItems: (input) => asActivity(() => splitItems(blobs, input)),
-    createChildRun: (input) => asActivity(() => traces.within(input.run, input.path, () => createChildRun(input))),
+    recordReport: (report) => recorder.record(report),
+    cancelRequested: ({ org_id, run_id }) => db.org(org_id, (connection) => cancelRequested(connection, run_id)),
+    evaluate: createEvaluate(blobs, plans, evaluation),
+    loadDocuments: createLoadDocuments(db, blobs, plans),
+    loadPlan: async (of) => (await plans.get(of)).plan,
+    storeValue: async ({ org_id, value }) => storeBlobValue(blobs, org_id, await loadValue(blobs, value)),
+    storeOutputs: (input) => storeOutputs(blobs, input),
+    assemble: (input) => assemble(blobs, input),
+    takeMember: (input) => takeMember(blobs, input),
+    splitItems: (input) => splitItems(blobs, input),
+    createChildRun: (input) => traces.within(input.run, input.path, () => createChildRun(input)),
     wait: ({ ms }) => Context.current().sleep(ms),
-    expirePause: (input) => asActivity(() => expirePause(input)),
-    createScheduledRun: (input) => asActivity(() => createScheduledRun(input)),
+    expirePause: createExpirePause(db, feed),
+    createScheduledRun: createScheduledRuns({
+      db,
+      blobs,
+      startInputs,
+      evaluation,
+      flows: createFlowCache(db, plans),
+      limits: runLimits(config, db),
+      maxInputBytes: config.MILLRACE_INPUT_LIMIT_BYTES,
+    }),
   };
   return {
-    activities: shareOutLocal(observeFailures(activities, onFailure)),
+    activities: shareOutLocal(observeFailures(wrapEach(activities, reporting), onFailure)),
     sinks: createRecordSink(recorder, onFault),
   };
+}
+
+/** An activity whose errors have the form that Temporal carries. */
+const reporting =
+  (work: Work): Work =>
+  (input) =>
+    asActivity(() => work(input));
+
+/** The same with heartbeats. */
+const long = (work: Work): Work => reporting((input) => whileBeating(() => work(input)));
+
+/** Long activities that end with their job. */
+function jobs<Activities extends object>(
+  activities: Activities,
+  { onFailure }: Pick<ActivityDeps, "onFailure">,
+  ends: JobEnds<Activities>,
+): Activities {
+  return endFaulty(observeFailures(wrapEach(activities, long), onFailure), ends);
 }
 
 export interface NodeActivityDeps extends ActivityDeps {
@@ -202,14 +216,13 @@ export interface NodeActivityDeps extends ActivityDeps {
 export function createNodeActivities(deps: NodeActivityDeps): NodeActivities {
   const { blobs, plans, recorder, traces, executors, onFailure } = deps;
   const executeNode = countAnswers(createExecuteNode({ blobs, plans, recorder, traces, executors }));
-  return observeFailures({ executeNode: (input) => long(() => executeNode(input)) }, onFailure);
+  return observeFailures(wrapEach({ executeNode }, long), onFailure);
 }
 
 /** The activities that read uploaded documents. */
 export function createIngestActivities(deps: IngestDeps & Pick<ActivityDeps, "onFailure">): IngestActivities {
-  const ingestDocument = createIngestDocument(deps);
-  const activities: IngestActivities = { ingestDocument: (input) => long(() => ingestDocument(input)) };
-  return endFaulty(observeFailures(activities, deps.onFailure), {
+  const activities: IngestActivities = { ingestDocument: createIngestDocument(deps) };
+  return jobs(activities, deps, {
     ingestDocument: ({ org_id, file_id }, error) =>
       deps.db.org(org_id, (connection) => markError(connection, file_id, error)),
   });
@@ -219,16 +232,13 @@ export function createIngestActivities(deps: IngestDeps & Pick<ActivityDeps, "on
 export function createResourceActivities(
   deps: FetchDeps & ExtractDeps & IndexResourceDeps & Pick<ActivityDeps, "onFailure">,
 ): ResourceActivities {
-  const fetchResource = createFetchResource(deps);
-  const extractResource = createExtractResource(deps);
-  const indexResource = createIndexResource(deps);
   const activities: ResourceActivities = {
-    fetchResource: (input) => long(() => fetchResource(input)),
-    extractResource: (input) => long(() => extractResource(input)),
-    indexResource: (input) => long(() => indexResource(input)),
+    fetchResource: createFetchResource(deps),
+    extractResource: createExtractResource(deps),
+    indexResource: createIndexResource(deps),
   };
   const fail: JobEnds<ResourceActivities>["indexResource"] = (input, error) => failResource(deps.db, input, error);
-  return endFaulty(observeFailures(activities, deps.onFailure), {
+  return jobs(activities, deps, {
     fetchResource: fail,
     extractResource: fail,
     indexResource: fail,
@@ -241,15 +251,14 @@ export function createProviderActivities(
 ): ProviderActivities {
   const runAction = createRunAction(deps);
   const activities: ProviderActivities = {
-    checkConnection: ({ org_id, connection_id }) => long(() => checkConnection(deps, org_id, connection_id)),
-    runAction: (input) =>
-      long(() => {
-        const caller = { org_id: input.org_id, run_id: input.action_run_id };
-        return holdingAnswers(input.org_id, () => asCallOf(caller, () => runAction(input)));
-      }),
-    importTools: (input) => long(() => importTools(deps, input, Context.current().cancellationSignal)),
+    checkConnection: ({ org_id, connection_id }) => checkConnection(deps, org_id, connection_id),
+    runAction(input) {
+      const caller = { org_id: input.org_id, run_id: input.action_run_id };
+      return holdingAnswers(input.org_id, () => asCallOf(caller, () => runAction(input)));
+    },
+    importTools: (input) => importTools(deps, input, Context.current().cancellationSignal),
   };
-  return endFaulty(observeFailures(activities, deps.onFailure), {
+  return jobs(activities, deps, {
     checkConnection: ({ org_id, connection_id }, error) =>
       noteCheckFault(deps.db, org_id, connection_id, error.message),
     runAction: ({ org_id, action_run_id }, error) => failActionRun(deps.db, org_id, action_run_id, error),
@@ -261,9 +270,9 @@ export function createProviderActivities(
 /** The activities of triggers. */
 export function createTriggerActivities(deps: PollDeps & Pick<ActivityDeps, "onFailure">): TriggerActivities {
   const activities: TriggerActivities = {
-    pollTrigger: ({ org_id, id }) => long(() => pollTrigger(deps, org_id, id, Context.current().cancellationSignal)),
+    pollTrigger: ({ org_id, id }) => pollTrigger(deps, org_id, id, Context.current().cancellationSignal),
   };
-  return endFaulty(observeFailures(activities, deps.onFailure), {
+  return jobs(activities, deps, {
     pollTrigger: ({ org_id, id }, { message }) =>
       deps.db.org(org_id, (connection) => noteTriggerError(connection, id, message)),
   });
@@ -275,19 +284,19 @@ export function createEvalActivities(
 ): EvalActivities {
   const signal = (): AbortSignal => Context.current().cancellationSignal;
   const activities: EvalActivities = {
-    importRows: (input) => long(() => importRows(deps, input, signal())),
-    beginExperiment: (input) => long(() => beginExperiment(deps, input)),
-    nextRows: (input) => long(() => nextRows(deps, input)),
-    scoreRows: (input) => long(() => scoreRows(deps, input, signal())),
-    scoreExperiment: (input) => long(() => scoreExperiment(deps, input, signal())),
-    exportExperiment: (input) => long(() => exportExperiment(deps, input)),
-    scoreTaken: (input) => long(() => scoreTaken(deps, input, signal())),
-    checkAlert: (input) => long(() => checkAlert(deps, input)),
-    endExperiment: (input) => long(() => endExperiment(deps, input)),
+    importRows: (input) => importRows(deps, input, signal()),
+    beginExperiment: (input) => beginExperiment(deps, input),
+    nextRows: (input) => nextRows(deps, input),
+    scoreRows: (input) => scoreRows(deps, input, signal()),
+    scoreExperiment: (input) => scoreExperiment(deps, input, signal()),
+    exportExperiment: (input) => exportExperiment(deps, input),
+    scoreTaken: (input) => scoreTaken(deps, input, signal()),
+    checkAlert: (input) => checkAlert(deps, input),
+    endExperiment: (input) => endExperiment(deps, input),
   };
   const noteFault: JobEnds<EvalActivities>["checkAlert"] = ({ org_id, monitor_id }, { message }) =>
     deps.db.org(org_id, (connection) => noteMonitorError(connection, monitor_id, message));
-  return endFaulty(observeFailures(activities, deps.onFailure), {
+  return jobs(activities, deps, {
     importRows: (input, error) => failImport(deps, input, error),
     // The workflow continues with endExperiment, which records why they failed.
     beginExperiment: null,
@@ -305,34 +314,27 @@ export function createEvalActivities(
 /** Jobs over many runs. */
 export function createRunJobActivities(deps: StepRunJobDeps & Pick<ActivityDeps, "onFailure">): RunJobActivities {
   const activities: RunJobActivities = {
-    stepRunJob: (input) => long(() => stepRunJob(deps, input, Context.current().cancellationSignal)),
+    stepRunJob: (input) => stepRunJob(deps, input, Context.current().cancellationSignal),
   };
-  return endFaulty(observeFailures(activities, deps.onFailure), {
+  return jobs(activities, deps, {
     stepRunJob: ({ org_id, job_id }, error) =>
       deps.db.org(org_id, (connection) => endRunJob(connection, job_id, "FAILED", { run_id: null, ...error })),
   });
 }
 
-/** A long activity. */
-const long = <T>(work: () => Promise<T>): Promise<T> => asActivity(() => whileBeating(work));
-
 /** The activities of syncs. */
 export function createSyncActivities(
   deps: ListSyncDeps & ReadSyncDeps & SyncDeps & Pick<ActivityDeps, "onFailure">,
 ): SyncActivities {
-  const listSync = createListSync(deps);
-  const readSync = createReadSync(deps);
-  const finishSync = createFinishSync(deps);
-  const beginScheduledSync = createBeginScheduledSync(deps);
   const activities: SyncActivities = {
-    listSync: (input) => long(() => listSync(input)),
-    readSync: (input) => long(() => readSync(input)),
-    finishSync: (input) => long(() => finishSync(input)),
-    beginScheduledSync: (base) => asActivity(() => beginScheduledSync(base)),
+    listSync: createListSync(deps),
+    readSync: createReadSync(deps),
+    finishSync: createFinishSync(deps),
+    beginScheduledSync: createBeginScheduledSync(deps),
   };
   const fail: JobEnds<SyncActivities>["listSync"] = (input, error) =>
     deps.db.orgTransaction(input.org_id, (connection) => recordSyncEnd(connection, input, "failed", error));
-  return endFaulty(observeFailures(activities, deps.onFailure), {
+  return jobs(activities, deps, {
     listSync: fail,
     readSync: fail,
     finishSync: fail,

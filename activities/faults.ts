@@ -7,6 +7,7 @@ import { redactSecrets } from "../src/platform/logging/redaction.ts";
 import { RunsNotSettled } from "../src/services/evals/run-experiment.ts";
 import { isConnectionError } from "../src/stores/db.ts";
 import { beat, faultsBefore } from "./attempts.ts";
+import { wrapEach } from "./wrap-each.ts";
 
 /** A bug may be transient. After this many attempts the job has failed. */
 export const MAX_FAULTS = 6;
@@ -29,10 +30,9 @@ export type JobEnds<Activities> = {
  * an error that names the activity. Outages, such as an unreachable database, do not count.
  */
 export function endFaulty<Activities extends object>(activities: Activities, ends: JobEnds<Activities>): Activities {
-  type Work = (input: unknown) => Promise<unknown>;
-  const ending = Object.entries(activities).map(([activity, work]: [string, Work]) => {
+  return wrapEach(activities, (work, activity) => {
     const end = ends[activity as keyof Activities];
-    const call: Work = async (input) => {
+    return async (input) => {
       try {
         return await work(input);
       } catch (error) {
@@ -46,9 +46,7 @@ export function endFaulty<Activities extends object>(activities: Activities, end
         throw failure;
       }
     };
-    return [activity, call] as const;
   });
-  return Object.fromEntries(ending) as Activities;
 }
 
 function jobErrorOf({ type, message }: ApplicationFailure): JobError {

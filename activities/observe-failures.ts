@@ -1,6 +1,7 @@
 import { ApplicationFailure, CancelledFailure, Context } from "@temporalio/activity";
 import type { Logger } from "../src/platform/logging/logger.ts";
 import type { Metrics } from "../src/platform/metrics.ts";
+import { wrapEach } from "./wrap-each.ts";
 
 /**
  * The code of failures that are not a node's own: a database that is down, a fault of ours. Temporal retries the
@@ -37,23 +38,17 @@ export function observeFailures<Activities extends object>(
   activities: Activities,
   onFailure: OnActivityFailure,
 ): Activities {
-  const observed = Object.entries(activities).map(
-    ([activity, work]: [string, (input: unknown) => Promise<unknown>]) => {
-      const call = async (input: unknown): Promise<unknown> => {
-        try {
-          return await work(input);
-        } catch (error) {
-          if (!(error instanceof CancelledFailure)) {
-            const code = error instanceof ApplicationFailure && error.type ? error.type : INFRASTRUCTURE;
-            onFailure({ activity, code, input, attempt: Context.current().info.attempt, error });
-          }
-          throw error;
-        }
-      };
-      return [activity, call] as const;
-    },
-  );
-  return Object.fromEntries(observed) as Activities;
+  return wrapEach(activities, (work, activity) => async (input) => {
+    try {
+      return await work(input);
+    } catch (error) {
+      if (!(error instanceof CancelledFailure)) {
+        const code = error instanceof ApplicationFailure && error.type ? error.type : INFRASTRUCTURE;
+        onFailure({ activity, code, input, attempt: Context.current().info.attempt, error });
+      }
+      throw error;
+    }
+  });
 }
 
 /** The run that an activity worked for, for its log line, as far as the argument tells. */

@@ -6,6 +6,7 @@ import { PRIORITY_KEYS } from "../src/domain/urgency.ts";
 import { beat, handedBack } from "./attempts.ts";
 import { createLines } from "./lines.ts";
 import type { Returns } from "./lines.ts";
+import { wrapEach } from "./wrap-each.ts";
 
 /** Temporal's timers are no more exact than this (ms). */
 const FIRST_RETURN_MS = 1000;
@@ -79,20 +80,16 @@ export function shareOut<Activities extends object>(activities: Activities, plac
     "The organisation has its share of this worker: the task returns when there is a place.",
   );
 
-  const shared = Object.entries(activities).map(([name, work]: [string, (input: unknown) => Promise<unknown>]) => {
-    const call = async (input: unknown): Promise<unknown> => {
-      const context = Context.current();
-      const { priority, startToCloseTimeoutMs } = context.info;
-      const key = priority?.fairnessKey;
-      // Workflows that started before shares existed name no organisation.
-      if (!key) return work(input);
-      const asked: Asked = {
-        long: startToCloseTimeoutMs > DEFAULT_NODE_TIMEOUT_MS + NODE_GRACE_MS,
-        leave: priority.priorityKey === PRIORITY_KEYS.batch ? left : 0,
-      };
-      return inPlace(context, key, shares.take(key, asked), () => work(input));
+  return wrapEach(activities, (work) => async (input) => {
+    const context = Context.current();
+    const { priority, startToCloseTimeoutMs } = context.info;
+    const key = priority?.fairnessKey;
+    // Workflows that started before shares existed name no organisation.
+    if (!key) return work(input);
+    const asked: Asked = {
+      long: startToCloseTimeoutMs > DEFAULT_NODE_TIMEOUT_MS + NODE_GRACE_MS,
+      leave: priority.priorityKey === PRIORITY_KEYS.batch ? left : 0,
     };
-    return [name, call] as const;
+    return inPlace(context, key, shares.take(key, asked), () => work(input));
   });
-  return Object.fromEntries(shared) as Activities;
 }
