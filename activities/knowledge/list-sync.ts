@@ -42,6 +42,7 @@ export function createListSync(deps: ListSyncDeps) {
           const message = `Only the first ${maxPages} documents of the sources are read.`;
           failures.push({ address: `source ${source_no + 1}`, code: "too_many_pages", message });
         }
+        const isIncomplete = failures.some(({ hidesNothing }) => hidesNothing !== true);
         const isLast = page === null || page.next === null || isFull;
         const to: SyncPosition =
           page === null
@@ -50,7 +51,7 @@ export function createListSync(deps: ListSyncDeps) {
               ? { source_no: source_no + 1, at: null }
               : { source_no, at: page.next };
         const moved = await db.orgTransaction(org_id, async (connection) => {
-          if (!(await moveSync(connection, sync_id, from, to, failures.length > 0))) return false;
+          if (!(await moveSync(connection, sync_id, from, to, isIncomplete))) return false;
           if (page === null) {
             await addResourceItems(connection, { ...sync, deleteMissing: await mayDeleteMissing(connection, sync_id) });
             return true;

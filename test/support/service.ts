@@ -77,6 +77,7 @@ export async function startService(
     MILLRACE_MONITOR_MIN_WINDOW_SECONDS: "1",
     MILLRACE_SHUTDOWN_GRACE_MS: "5000",
     MILLRACE_SITE_DELAY_MS: "0",
+    MILLRACE_SYNC_MAX_PAGES: "150",
     ...options.env,
   };
   const kinds = [...Array<"api">(apis).fill("api"), ...Array<"worker">(workers).fill("worker")];

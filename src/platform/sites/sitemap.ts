@@ -7,7 +7,8 @@ import { nextSlice } from "../slices.ts";
 export const SITEMAP_BYTES = 50 * 1024 * 1024;
 /** Addresses in one sitemap, likewise. */
 export const SITEMAP_ADDRESSES = 50_000;
-const MAX_ADDRESS = 2048;
+/** Longest address that is read. */
+export const MAX_ADDRESS = 2048;
 const PARSED_AT_ONCE = 64 * 1024;
 
 const unzip = promisify(gunzip);
@@ -25,6 +26,8 @@ export interface Sitemap {
   readonly isIndex: boolean;
   /** Absolute http and https addresses without a fragment, each once. */
   readonly addresses: readonly string[];
+  /** The beginnings, of MAX_ADDRESS, of addresses that are longer. */
+  readonly tooLong: readonly string[];
   /** False where it lists more than SITEMAP_ADDRESSES: these are the first. */
   readonly isWhole: boolean;
 }
@@ -33,30 +36,38 @@ export interface Sitemap {
 export async function readSitemap(url: string, bytes: Buffer): Promise<Sitemap> {
   const text = (await inflated(bytes)).toString("utf8").replace(/^\ufeff/, "");
   const addresses = new Set<string>();
+  const tooLong: string[] = [];
   let isWhole = true;
   const add = (address: string): void => {
-    const absolute = webAddress(address, url);
+    const absolute = anyAddress(address, url);
     if (absolute === null) return;
-    if (addresses.size < SITEMAP_ADDRESSES) addresses.add(absolute);
+    if (absolute.length > MAX_ADDRESS) {
+      if (tooLong.length < SITEMAP_ADDRESSES) tooLong.push(absolute.slice(0, MAX_ADDRESS));
+    } else if (addresses.size < SITEMAP_ADDRESSES) addresses.add(absolute);
     else isWhole &&= addresses.has(absolute);
   };
   if (!text.trimStart().startsWith("<")) {
     for (const line of text.split(/\r\n|\r|\n/)) if (/^https?:\/\//i.test(line.trim())) add(line);
-    if (addresses.size === 0) throw new SitemapError("It is neither a sitemap nor a list of addresses.");
-    return { isIndex: false, addresses: [...addresses], isWhole };
+    if (addresses.size + tooLong.length === 0)
+      throw new SitemapError("It is neither a sitemap nor a list of addresses.");
+    return { isIndex: false, addresses: [...addresses], tooLong, isWhole };
   }
   const root = await readLocations(text, add);
   if (root !== "urlset" && root !== "sitemapindex") throw new SitemapError("It is not a sitemap.");
-  return { isIndex: root === "sitemapindex", addresses: [...addresses], isWhole };
+  return { isIndex: root === "sitemapindex", addresses: [...addresses], tooLong, isWhole };
 }
 
 /** An absolute http or https address, without its fragment; null for anything else, and for very long ones. */
 export function webAddress(text: string, base?: string): string | null {
+  const address = anyAddress(text, base);
+  return address !== null && address.length <= MAX_ADDRESS ? address : null;
+}
+
+function anyAddress(text: string, base?: string): string | null {
   if (!URL.canParse(text.trim(), base)) return null;
   const address = new URL(text.trim(), base);
   address.hash = "";
-  const fits = /^https?:$/.test(address.protocol) && address.username === "" && address.href.length <= MAX_ADDRESS;
-  return fits ? address.href : null;
+  return /^https?:$/.test(address.protocol) && address.username === "" ? address.href : null;
 }
 
 async function inflated(bytes: Buffer): Promise<Buffer> {

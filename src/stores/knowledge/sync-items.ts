@@ -74,12 +74,12 @@ export async function addListFailure(
   db: Db,
   syncId: string,
   sourceNo: number,
-  { address, ...error }: SyncError & { readonly address: string },
+  { address, code, message }: SyncError & { readonly address: string },
 ): Promise<void> {
   await db.query(
     `insert into knowledge_sync_items (item_id, org_id, sync_id, address, action, source_no, outcome, error)
       values ($1::uuid, current_org(), $2::uuid, $3::text, 'list', $4::int, 'failed', $5::jsonb)`,
-    [uuidv7(), syncId, address, sourceNo, jsonb(error)],
+    [uuidv7(), syncId, address, sourceNo, jsonb({ code, message })],
   );
 }
 

@@ -55,6 +55,50 @@ describe("a sync", () => {
     await site.close();
   });
 
+  it("counts the pages whose address is too long to be read, and takes nothing else for missing", async () => {
+    const site = await startWebsite({ "/a": "Punts are flat.", "/b": "Skiffs are light." });
+    const long = (name: string): string => `/${name}?${"x".repeat(2048)}`;
+    site.others.push(long("a-1"), long("a-2"), long("c"));
+    const selected = { selected_resources: [site.address("/a"), site.address("/b")] };
+    const source = { source_type: "sitemap", original_search_term: site.url, ...selected };
+    const { path } = await create(tenant, { website_sources: [source] });
+    const first = await run(tenant, path);
+    expect(first).toMatchObject({ state: "completed", counts: counts({ added: 2, failed: 1 }) });
+    expect(first.errors).toEqual([
+      {
+        address: site.address("/sitemaps/pages.xml.gz"),
+        resource_id: null,
+        code: "addresses_too_long",
+        message: expect.stringMatching(/^Addresses longer than 2048 characters are not read: 2, .*\/a-1\?x{20,200}…$/),
+      },
+    ]);
+    site.pages.delete("/b");
+    expect((await run(tenant, path)).counts).toEqual(counts({ unchanged: 1, deleted: 1, failed: 1 }));
+    await site.close();
+  });
+
+  it("reads as many documents as one may have, of all sources together, and takes none of the rest for missing", async () => {
+    const pages = (name: string, count: number): Record<string, string> =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`/${name}-${n}`, `Page ${n} of ${name}.`]));
+    const sites = [await startWebsite(pages("one", 100)), await startWebsite(pages("two", 60))];
+    const website_sources = sites.map(({ url }) => ({ source_type: "sitemap", original_search_term: url }));
+    const { path } = await create(tenant, { website_sources });
+    const last = sites[1]?.address("/two-59") ?? "";
+    const kept = await create(tenant, { website_sources: [{ source_type: "manual", selected_resources: [last] }] });
+    expect((await run(tenant, kept.path)).counts).toEqual(counts({ added: 1 }));
+    const error = { address: "source 2", resource_id: null, code: "too_many_pages" };
+    const message = "Only the first 150 documents of the sources are read.";
+    expect(await run(tenant, path, { mode: "dry_run" })).toMatchObject({
+      state: "completed",
+      counts: counts({ added: 150, failed: 1 }),
+      errors: [{ ...error, message }],
+    });
+    expect([sites[1]?.served("/two-49"), sites[1]?.served("/two-50")]).toMatchObject([{ whole: 1 }, { whole: 0 }]);
+    await tenant.secret.patch(kept.path, { website_sources });
+    expect((await run(tenant, kept.path, { mode: "dry_run" })).counts).toMatchObject({ added: 150, deleted: 0 });
+    for (const site of sites) await site.close();
+  });
+
   it("reads a sitemap once that robots.txt names twice", async () => {
     const site = await startWebsite({ "/a": "Punts are flat." });
     const names = `Sitemap: ${site.url}/sitemaps/index.xml\nSitemap: ${site.url}/gone.xml\n`;

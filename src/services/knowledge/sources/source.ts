@@ -6,6 +6,8 @@ export interface ListFailure {
   readonly address: string;
   readonly code: string;
   readonly message: string;
+  /** Nothing that it is about could ever be a document, so none is missing because of it. */
+  readonly hidesNothing?: true;
 }
 
 /** A part of what a source lists. */

@@ -2,6 +2,7 @@ import { distinct } from "../../../domain/distinct.ts";
 import type { Json } from "../../../domain/json.ts";
 import { ResourceFailure } from "../../../domain/knowledge/resource-failure.ts";
 import {
+  MAX_ADDRESS,
   SITEMAP_ADDRESSES,
   SITEMAP_BYTES,
   SitemapError,
@@ -15,6 +16,8 @@ import type { KnowledgeSource, ListFailure, SourcePage } from "./source.ts";
 
 /** Sitemaps of one site. */
 const MAX_SITEMAPS = 500;
+/** Of an address in a message. */
+const SHOWN = 200;
 
 /** The sitemaps that have not been read yet. */
 type SitemapsLeft = readonly { readonly url: string; readonly nested: boolean }[];
@@ -59,6 +62,12 @@ export function createWebsiteSource(source: WebsiteSource, site: SiteClient): Kn
     if (more.length > MAX_SITEMAPS) {
       const message = `Only the first ${MAX_SITEMAPS} sitemaps are read.`;
       failures.push({ address: first.url, code: "too_many_sitemaps", message });
+    }
+    const tooLong = found?.isIndex === false ? found.tooLong.filter(isSelected) : (found?.tooLong ?? []);
+    if (tooLong.length > 0) {
+      const message = `Addresses longer than ${MAX_ADDRESS} characters are not read: ${tooLong.length}, the first of them ${tooLong[0]?.slice(0, SHOWN)}…`;
+      const pages = found?.isIndex === false ? { hidesNothing: true as const } : {};
+      failures.push({ address: first.url, code: "addresses_too_long", message, ...pages });
     }
     const next = more.slice(0, MAX_SITEMAPS);
     const pages = found === null || found.isIndex ? [] : found.addresses.filter(isSelected);
