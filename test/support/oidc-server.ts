@@ -10,6 +10,8 @@ export interface Person {
   readonly email?: string;
   readonly email_verified?: boolean;
   readonly groups?: readonly string[];
+  /** As Entra ID says that it has left out the groups. */
+  readonly hasgroups?: boolean;
 }
 
 /** A real OpenID provider on this machine, which signs in whom the test says without asking. */
@@ -89,7 +91,7 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
   function configuration(redirect_uris: readonly string[], afterSignOut: readonly string[]): Configuration {
     return {
       clients: [{ ...CLIENT, redirect_uris: [...redirect_uris], post_logout_redirect_uris: [...afterSignOut] }],
-      claims: { openid: ["sub"], email: ["email", "email_verified"], groups: ["groups"] },
+      claims: { openid: ["sub"], email: ["email", "email_verified"], groups: ["groups", "hasgroups"] },
       conformIdTokenClaims: thin,
       cookies: { keys: ["a key of cookies"] },
       features: { devInteractions: { enabled: false } },

@@ -102,7 +102,7 @@ export function createProviderSignIn(
         db.orgTransaction(org_id, (connection) => settleUser(connection, provider, claims, place)),
       );
       for (const id of [...(user.user_id === null ? [] : [user.user_id]), ...keys]) forget(id);
-      if ("refused" in user) throw new SignInRefused(user.refused);
+      if ("refused" in user) throw new SignInRefused(user.refused, user.reason && new Error(user.reason));
       const who = { org_id, user_id: user.user_id };
       const by = {
         id: provider.id,
@@ -134,7 +134,9 @@ async function once<T>(work: () => Promise<T>): Promise<T> {
 }
 
 interface Settled {
-  readonly user: { readonly user_id: string } | { readonly user_id: string | null; readonly refused: SignInRefusal };
+  readonly user:
+    | { readonly user_id: string }
+    | { readonly user_id: string | null; readonly refused: SignInRefusal; readonly reason?: string };
   /** Ids of keys that were revoked. */
   readonly keys: readonly string[];
 }
@@ -150,7 +152,7 @@ async function settleUser(db: Db, provider: IdentityProvider, claims: Claims, pl
     await record.refused(admission.refused, known ?? undefined);
     const ends = known !== null && ENDS_ACCESS.includes(admission.refused);
     const keys = ends ? await endAccess(db, known.user_id) : [];
-    return { user: { user_id: known?.user_id ?? null, refused: admission.refused }, keys };
+    return { user: { user_id: known?.user_id ?? null, ...admission }, keys };
   }
   const found = known ?? (await findLinked(db, provider, identity, admission.email));
   if (found === "email_taken") {
