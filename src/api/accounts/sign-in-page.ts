@@ -12,10 +12,7 @@ const REASONS: Readonly<Record<PageCode, readonly [status: number, sentence: str
     "This sign-in has been used or has taken too long, or another browser has started it. Sign in again.",
   ],
   no_role: [403, "You are in none of the groups that may use Millrace. Ask who manages your groups."],
-  groups_left_out: [
-    403,
-    "You are in more groups than your identity provider tells. Ask who manages your groups.",
-  ],
+  groups_left_out: [403, "You are in more groups than your identity provider tells. Ask who manages your groups."],
   email_missing: [403, "Your identity provider has sent no e-mail address. Ask who manages it."],
   email_unverified: [403, "Your identity provider has not verified your e-mail address."],
   email_domain: [403, "Your e-mail address is of a domain that may not sign in here."],

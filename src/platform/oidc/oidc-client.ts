@@ -5,6 +5,7 @@ import type { IdentityProvider } from "../../domain/accounts/identity-providers.
 import { fetchAdapter } from "../fetch/fetch-adapter.ts";
 import { FetchFailed, FetchRefused } from "../fetch/guarded-fetch-errors.ts";
 import { createOwnFetch } from "../fetch/own-fetch.ts";
+import { reasonOf } from "./advice.ts";
 
 const TIMEOUT_SECONDS = 10;
 /** How long a person who signs out waits for a provider's description. */
@@ -81,7 +82,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
     } catch (error) {
       // The previous answer is better than none.
       if (earlier) return earlier.found;
-      throw new ProviderFailed("provider_unavailable", error);
+      throw new ProviderFailed(codeOf(error), error);
     }
   }
 
@@ -110,6 +111,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
   return {
     async start(provider, redirectUri) {
       const configuration = await discover(provider);
+      checkBrowserAddress(provider, configuration, "authorization_endpoint");
       const checks = {
         state: oidc.randomState(),
         nonce: oidc.randomNonce(),
@@ -138,7 +140,9 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
         const claims = tokens.claims();
         const idToken = tokens.id_token;
         if (claims === undefined || idToken === undefined) throw new Error("There is no ID token.");
-        const isThin = claims["email"] === undefined || fieldOf(claims, provider.groups_claim) === undefined;
+        const needsGroups = Object.keys(provider.roles).length > 0;
+        const hasGroups = fieldOf(claims, provider.groups_claim) !== undefined;
+        const isThin = claims["email"] === undefined || (needsGroups && !hasGroups);
         if (!isThin || configuration.serverMetadata().userinfo_endpoint === undefined) return { claims, idToken };
         const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
         return { claims: merged(claims, more), idToken };
@@ -151,10 +155,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
       const configuration = await discoverSoon(provider);
       const endpoint = configuration.serverMetadata().end_session_endpoint;
       if (endpoint === undefined) return null;
-      // A page of the console goes there: an address of another scheme could be a script.
-      const schemes = ["https:", new URL(provider.issuer).protocol];
-      if (!URL.canParse(endpoint) || !schemes.includes(new URL(endpoint).protocol))
-        throw new ProviderFailed("provider_answer", new Error("end_session_endpoint is no https address"));
+      checkBrowserAddress(provider, configuration, "end_session_endpoint");
       // Without a state: the returning browser is no longer signed in, and nothing depends on it.
       const isTheirs = idToken !== null && issuerOf(idToken) === configuration.serverMetadata().issuer;
       const parameters = { post_logout_redirect_uri: returnTo, ...(isTheirs && { id_token_hint: idToken }) };
@@ -163,6 +164,18 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
 
     close: () => guarded.close(),
   };
+}
+
+/** A browser goes there from a page of the console: an address of another scheme could be a script. */
+function checkBrowserAddress(
+  { issuer }: IdentityProvider,
+  configuration: oidc.Configuration,
+  name: "authorization_endpoint" | "end_session_endpoint",
+): void {
+  const address: unknown = configuration.serverMetadata()[name];
+  const schemes = ["https:", new URL(issuer).protocol];
+  if (typeof address !== "string" || !URL.canParse(address) || !schemes.includes(new URL(address).protocol))
+    throw new ProviderFailed("provider_answer", new Error(`${name} is no https address`));
 }
 
 /** By whom an ID token is, which was checked when it came. */
@@ -188,14 +201,4 @@ function codeOf(error: unknown): ProviderFailed["code"] {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   const isSilent = [error, cause].some((each) => each instanceof FetchFailed || each instanceof FetchRefused);
   return isSilent || NO_ANSWER.includes(String(code)) ? "provider_unavailable" : "provider_answer";
-}
-
-/** One line of what went wrong, without tokens: the library's errors have whole answers among their members. */
-function reasonOf(error: unknown): string {
-  const parts = [];
-  for (let each = error; each instanceof Error && parts.length < 3; each = each.cause) {
-    const { code, error: name } = each as { code?: unknown; error?: unknown };
-    parts.push([code, name, each.message].filter((part) => typeof part === "string").join(" "));
-  }
-  return parts.join(": ").slice(0, 500);
 }
