@@ -58,11 +58,11 @@ async function unpack(zip: ZipFile, entry: Entry): Promise<Buffer> {
 }
 
 /** What each part of an archive begins with. */
-const LOCAL = 0x04034b50;
-const CENTRAL = 0x02014b50;
-const END = 0x06054b50;
+const LOCAL = Buffer.from("PK\u0003\u0004");
+const CENTRAL = Buffer.from("PK\u0001\u0002");
+const END = Buffer.from("PK\u0005\u0006");
 /** 2.0, made on Unix: a mode is in the attributes. */
-const VERSION = 0x0314;
+const VERSION = Buffer.of(20, 3);
 const NAMES_ARE_UTF8 = 0x800;
 /** 1980-01-01, the first day of the format: the same files give the same archive. */
 const DATE = 0x21;
@@ -93,8 +93,8 @@ export function zipOf(files: ReadonlyArray<{ readonly path: string; readonly con
     const attributes = Buffer.alloc(14);
     attributes.writeUInt32LE(REGULAR_FILE * 0x10000, 6);
     attributes.writeUInt32LE(at, 10);
-    directory.push(uint32(CENTRAL), uint16(VERSION), common, attributes, name);
-    const head = Buffer.concat([uint32(LOCAL), common, name]);
+    directory.push(CENTRAL, VERSION, common, attributes, name);
+    const head = Buffer.concat([LOCAL, common, name]);
     offsets.push(at + head.length);
     parts.push(head, content);
     at += head.length + content.byteLength;
@@ -105,17 +105,5 @@ export function zipOf(files: ReadonlyArray<{ readonly path: string; readonly con
   end.writeUInt16LE(files.length, 6);
   end.writeUInt32LE(list.length, 8);
   end.writeUInt32LE(at, 12);
-  return { parts: [...parts, list, uint32(END), end], offsets };
-}
-
-function uint16(value: number): Buffer {
-  const bytes = Buffer.alloc(2);
-  bytes.writeUInt16LE(value);
-  return bytes;
-}
-
-function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
+  return { parts: [...parts, list, END, end], offsets };
 }

@@ -144,7 +144,7 @@ function voteOf(
     if (noData === "ignore") return null;
     return noData === "keep" ? was : noData === "alert";
   }
-  if (holds(each.op, value, each.threshold)) return true;
+  if (HOLDS[each.op](value, each.threshold)) return true;
   if (was !== true || each.recovery_threshold === null) return false;
   const { op, recovery_threshold } = each;
   return isBelow(op) ? value < recovery_threshold : value > recovery_threshold;
@@ -174,17 +174,9 @@ export function isBelow(op: "gte" | "gt" | "lte" | "lt"): boolean {
   return op === "lt" || op === "lte";
 }
 
-function holds(op: AlertCondition["op"], value: number, threshold: number): boolean {
-  switch (op) {
-    case "gte":
-      return value >= threshold;
-    case "gt":
-      return value > threshold;
-    case "lte":
-      return value <= threshold;
-    case "lt":
-      return value < threshold;
-    default:
-      return op satisfies never;
-  }
-}
+const HOLDS: Readonly<Record<AlertCondition["op"], (value: number, threshold: number) => boolean>> = {
+  gte: (value, threshold) => value >= threshold,
+  gt: (value, threshold) => value > threshold,
+  lte: (value, threshold) => value <= threshold,
+  lt: (value, threshold) => value < threshold,
+};

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isBelow } from "./alert.ts";
 import type { RunInput } from "../runs/run.ts";
 
 export const EXPERIMENT_STATES = ["DRAFT", "QUEUED", "RUNNING", "COMPLETED", "PARTIAL", "FAILED", "CANCELLED"] as const;
@@ -126,18 +127,8 @@ const NOTHING: Bounds = [0, 0];
 /** The worst difference for the gate. */
 function hardest({ op, value }: Gate, own: Bounds, other: Bounds): number {
   const [least, most] = [own[0] - other[1], own[1] - other[0]];
-  switch (op) {
-    case "gte":
-    case "gt":
-      return least;
-    case "lte":
-    case "lt":
-      return most;
-    case "eq":
-      return Math.abs(least - value) > Math.abs(most - value) ? least : most;
-    default:
-      return op satisfies never;
-  }
+  if (op === "eq") return Math.abs(least - value) > Math.abs(most - value) ? least : most;
+  return isBelow(op) ? most : least;
 }
 
 /** The same where only the scores that the experiment itself lacks count against the gate. */
@@ -203,21 +194,16 @@ function passRateOf({ passed, expected, unscored, pass_rate }: EvaluatorStatus):
 /** The rounding error of adding and dividing numbers. */
 const ROUNDING = 1e-9;
 
+const HOLDS: Readonly<Record<Gate["op"], (observed: number, value: number) => boolean>> = {
+  gte: (observed, value) => observed >= value - ROUNDING,
+  gt: (observed, value) => observed > value + ROUNDING,
+  lte: (observed, value) => observed <= value + ROUNDING,
+  lt: (observed, value) => observed < value - ROUNDING,
+  eq: (observed, value) => Math.abs(observed - value) <= ROUNDING,
+};
+
 function holds({ op, value }: Gate, observed: number): boolean {
-  switch (op) {
-    case "gte":
-      return observed >= value - ROUNDING;
-    case "gt":
-      return observed > value + ROUNDING;
-    case "lte":
-      return observed <= value + ROUNDING;
-    case "lt":
-      return observed < value - ROUNDING;
-    case "eq":
-      return Math.abs(observed - value) <= ROUNDING;
-    default:
-      return op satisfies never;
-  }
+  return HOLDS[op](observed, value);
 }
 
 /** The verdict of the gates on an experiment that has ended: only a complete one can pass; a cancelled one is inconclusive. */

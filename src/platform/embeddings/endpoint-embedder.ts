@@ -3,16 +3,16 @@ import { normalizeVector } from "../../domain/knowledge/halves.ts";
 import { createLimit } from "../at-once.ts";
 import type { GuardedFetch } from "../fetch/guarded-fetch.ts";
 import { callModel } from "./model-call.ts";
-import type { ModelCallOptions, ModelEndpoint } from "./model-call.ts";
+import type { ModelEndpoint } from "./model-call.ts";
 import type { Embedder } from "./types.ts";
 import { EmbeddingError } from "./types.ts";
 
-export interface EndpointEmbedderOptions extends Pick<ModelCallOptions, "tries" | "retryMs"> {
+/** Texts of a request, and characters, unless a single text has more. */
+const BATCH_TEXTS = 96;
+const BATCH_CHARS = 100_000;
+
+export interface EndpointEmbedderOptions {
   readonly model: string;
-  /** Texts of a request. Default 96. */
-  readonly batchTexts?: number;
-  /** Characters of a request, unless a single text has more. Default 100 000. */
-  readonly batchChars?: number;
   /** Requests under way at once, whoever asks. Default 4. */
   readonly concurrency?: number;
   /** Requests started a minute; unset is unlimited. */
@@ -36,7 +36,7 @@ export function createEndpointEmbedder(
 
   const embedBatch = async (input: readonly string[], signal: AbortSignal | undefined): Promise<Float32Array[]> => {
     const body = { model: options.model, input, encoding_format: "float" };
-    const answer = await paced(() => callModel(fetch, endpoint, body, { ...options, signal }), signal);
+    const answer = await paced(() => callModel(fetch, endpoint, body, { signal }), signal);
     const read = answerSchema.safeParse(answer);
     const byIndex = new Map(read.data?.data.map(({ index, embedding }) => [index, embedding]));
     return input.map((_, index) => {
@@ -53,18 +53,17 @@ export function createEndpointEmbedder(
 
   return {
     async embed(texts, _kind, { signal } = {}) {
-      const batches = splitBatches(texts, options.batchTexts ?? 96, options.batchChars ?? 100_000);
-      return (await Promise.all(batches.map((batch) => embedBatch(batch, signal)))).flat();
+      return (await Promise.all(splitBatches(texts).map((batch) => embedBatch(batch, signal)))).flat();
     },
   };
 }
 
-function splitBatches(texts: readonly string[], maxTexts: number, maxChars: number): string[][] {
+function splitBatches(texts: readonly string[]): string[][] {
   const batches: string[][] = [];
   let chars = 0;
   for (const text of texts) {
     const last = batches.at(-1);
-    if (last === undefined || last.length >= maxTexts || chars + text.length > maxChars) {
+    if (last === undefined || last.length >= BATCH_TEXTS || chars + text.length > BATCH_CHARS) {
       batches.push([text]);
       chars = text.length;
     } else {

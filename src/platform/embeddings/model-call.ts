@@ -10,14 +10,14 @@ export interface ModelEndpoint {
   readonly apiKey: string | null;
 }
 
-export interface ModelCallOptions {
+interface ModelCallOptions {
   /** Tries in all. Default 5. */
   readonly tries?: number;
-  /** Wait before the second try, doubled before each further one, ms. Default 500. */
-  readonly retryMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Wait before the second try, doubled before each further one, and the longest (ms). */
+const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
@@ -29,7 +29,7 @@ export async function callModel(
   fetch: Pick<GuardedFetch, "fetch">,
   { url, apiKey }: ModelEndpoint,
   body: unknown,
-  { tries = 5, retryMs = 500, signal }: ModelCallOptions = {},
+  { tries = 5, signal }: ModelCallOptions = {},
 ): Promise<unknown> {
   const host = new URL(url).host;
   for (let tried = 1; ; tried += 1) {
@@ -45,7 +45,10 @@ export async function callModel(
       if (!(error instanceof EmbeddingError) || error.failure !== "unavailable" || tried >= tries) throw error;
     }
     // Some jitter: otherwise all that were refused together come back together.
-    const wait = Math.min(MAX_RETRY_MS, Math.max(asked, retryMs * 2 ** (tried - 1) * (0.75 + Math.random() / 2)));
+    const wait = Math.min(
+      MAX_RETRY_MS,
+      Math.max(asked, FIRST_RETRY_MS * 2 ** (tried - 1) * (0.75 + Math.random() / 2)),
+    );
     await delay(wait, undefined, signal === undefined ? {} : { signal }).catch((error: unknown) => {
       throw signal?.aborted === true ? signal.reason : error;
     });

@@ -65,12 +65,12 @@ export interface TracerOptions extends Pick<Tracer, "ratio" | "propagates" | "co
   readonly queued?: number;
   /** How long a span waits for others (ms). */
   readonly intervalMs?: number;
-  /** How long a stop waits for the receiver (ms). */
-  readonly closeMs?: number;
   readonly onSpans: (outcome: "sent" | "failed" | "dropped", count: number) => void;
   readonly onError: (error: unknown) => void;
 }
 
+/** How long a stop waits for the receiver (ms). */
+const CLOSE_MS = 3000;
 /** Spans of one request. */
 const BATCH = 512;
 /** Content that waits at most (characters): spans beyond it go without theirs. So one request is no longer than collectors take. */
@@ -78,7 +78,7 @@ const MAX_CONTENT = 4 * 1024 * 1024;
 
 /** Collects spans and sends them in batches, one after the other. */
 export function createTracer(options: TracerOptions): Tracer {
-  const { exporter, queued = 8192, intervalMs = 1000, closeMs = 3000, onSpans, onError } = options;
+  const { exporter, queued = 8192, intervalMs = 1000, onSpans, onError } = options;
   let queue: SpanRecord[] = [];
   let contentChars = 0;
   let timer: NodeJS.Timeout | undefined;
@@ -122,7 +122,7 @@ export function createTracer(options: TracerOptions): Tracer {
     async close() {
       let late: NodeJS.Timeout | undefined;
       const limit = new Promise<void>((resolve) => {
-        late = setTimeout(resolve, closeMs);
+        late = setTimeout(resolve, CLOSE_MS);
       });
       await Promise.race([flush().then(() => exporter.close()), limit]);
       clearTimeout(late);

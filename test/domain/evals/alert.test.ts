@@ -50,6 +50,16 @@ describe("an alert", () => {
   });
 
   it.each([
+    ["lt", "ok"],
+    ["lte", "alert"],
+    ["gt", "ok"],
+    ["gte", "alert"],
+  ] as const)("at the threshold itself, of %s, is %s", (op, severity) => {
+    const condition = { ...high, op };
+    expect(told(settings({ conditions: [condition] }), [[0.5]])[0]?.split(":")[0]).toBe(severity);
+  });
+
+  it.each([
     ["ignore", ["no_data", "alert:triggered", "no_data", "alert", "no_data", "ok:resolved"]],
     ["keep", ["unknown", "alert:triggered", "alert", "alert", "alert", "ok:resolved"]],
     ["alert", ["alert:triggered", "alert", "alert", "alert", "alert", "ok:resolved"]],

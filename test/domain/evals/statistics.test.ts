@@ -87,6 +87,7 @@ describe("gates", () => {
   it("compare what was observed, or its difference to the baseline", () => {
     expect(passed({ value: 0.7 })).toBe(true);
     expect(passed({ op: "gt", value: 0.7 })).toBe(false);
+    expect(passed({ op: "lt", value: 0.7 })).toBe(false);
     expect(passed({ op: "lte", metric: "p95_latency_ms", value: 119 })).toBe(false);
     expect(passed({ op: "lt", metric: "cost_usd", value: 0.31 })).toBe(true);
     expect(passed({ op: "lte", metric: "error_rate", value: 0.2 }, status(1, 2))).toBe(true);

@@ -2,73 +2,71 @@ import type { z } from "zod";
 import type { FlowLimits } from "../definition/limits.ts";
 
 /** Every code a problem of a flow can have. Stable: clients and editors branch on them. */
-export const FLOW_PROBLEM_CODES = [
+export type FlowProblemCode =
   // The document
-  "not_json",
-  "too_deep",
-  "too_large",
-  "forbidden_key",
-  "missing",
-  "wrong_type",
-  "unknown_member",
-  "out_of_range",
-  "invalid_value",
+  | "not_json"
+  | "too_deep"
+  | "too_large"
+  | "forbidden_key"
+  | "missing"
+  | "wrong_type"
+  | "unknown_member"
+  | "out_of_range"
+  | "invalid_value"
   // Nodes
-  "bad_id",
-  "duplicate_id",
-  "reserved_id",
-  "unknown_kind",
-  "kind_not_allowed",
-  "invalid_config",
-  "invalid_code",
-  "invalid_form",
-  "setting_ignored",
-  "missing_default_output",
-  "secret_in_flow",
+  | "bad_id"
+  | "duplicate_id"
+  | "reserved_id"
+  | "unknown_kind"
+  | "kind_not_allowed"
+  | "invalid_config"
+  | "invalid_code"
+  | "invalid_form"
+  | "setting_ignored"
+  | "missing_default_output"
+  | "secret_in_flow"
   // What a flow refers to
-  "unknown_knowledge_base",
-  "unknown_connection",
-  "unknown_provider",
-  "unknown_action",
-  "unknown_skill",
-  "unknown_project",
-  "unknown_user",
-  "assignee_cannot_answer",
-  "too_few_assignees",
-  "calls_itself",
-  "model_not_configured",
-  "model_not_priced",
-  "connection_required",
-  "unknown_input",
-  "missing_input",
+  | "unknown_knowledge_base"
+  | "unknown_connection"
+  | "unknown_provider"
+  | "unknown_action"
+  | "unknown_skill"
+  | "unknown_project"
+  | "unknown_user"
+  | "assignee_cannot_answer"
+  | "too_few_assignees"
+  | "calls_itself"
+  | "model_not_configured"
+  | "model_not_priced"
+  | "connection_required"
+  | "unknown_input"
+  | "missing_input"
   // Edges and the graph
-  "unknown_node",
-  "unknown_handle",
-  "dead_handle",
-  "error_edge_without_branch",
-  "error_branch_unconnected",
-  "self_edge",
-  "duplicate_edge",
-  "edge_into_input",
-  "cycle",
-  "no_output",
-  "output_without_source",
-  "unused_node",
+  | "unknown_node"
+  | "unknown_handle"
+  | "dead_handle"
+  | "error_edge_without_branch"
+  | "error_branch_unconnected"
+  | "self_edge"
+  | "duplicate_edge"
+  | "edge_into_input"
+  | "cycle"
+  | "no_output"
+  | "output_without_source"
+  | "unused_node"
   // Expressions
-  "invalid_expression",
-  "expression_too_long",
-  "reads_unknown_node",
-  "reads_later_node",
+  | "invalid_expression"
+  | "expression_too_long"
+  | "reads_unknown_node"
+  | "reads_later_node"
   // The whole
-  "too_many_nodes",
-  "nesting_too_deep",
-  "plan_too_large",
-  "flow_too_costly",
-  "invalid_redact_path",
-  "invalid_example",
-  "too_many_problems",
-] as const;
-export type FlowProblemCode = (typeof FLOW_PROBLEM_CODES)[number];
+  | "too_many_nodes"
+  | "nesting_too_deep"
+  | "plan_too_large"
+  | "flow_too_costly"
+  | "invalid_redact_path"
+  | "invalid_example"
+  | "too_many_problems";
 
 export type Path = ReadonlyArray<string | number>;
 
