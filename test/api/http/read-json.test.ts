@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { JsonFault, parseJson } from "../../../src/platform/json/parse-json.ts";
+import { findForbidden } from "../../../src/api/http/json-guard.ts";
 import { readJson } from "../../../src/api/http/read-json.ts";
 import type { JsonBody } from "../../../src/api/http/read-json.ts";
 
@@ -53,6 +54,28 @@ describe("a JSON body", () => {
     const members = (count: number) => `{${Array.from({ length: count }, (_, n) => `"${n}":0`).join(",")}}`;
     await expect(read(members(500_001), 65_536)).rejects.toMatchObject(refusal);
     expect(Object.keys((await read(members(500_000), 65_536)).value as object)).toHaveLength(500_000);
+  });
+
+  it("yields to the event loop while it is searched for what nobody may send", async () => {
+    const text = `{"a":"${"\\\\".repeat(2 * 1024 * 1024)}"}`;
+    let iterations = 0;
+    let next = setImmediate(function count() {
+      iterations += 1;
+      next = setImmediate(count);
+    });
+    expect(await findForbidden({}, Buffer.from(text), false)).toBeNull();
+    clearImmediate(next);
+    // 4 MiB in slices of at most 512 KiB.
+    expect(iterations).toBeGreaterThan(6);
+  });
+
+  it.each(['{"b":"\\u0000"}', '{"__proto__":1}'])("with %s anywhere in it is refused", async (member) => {
+    for (let before = 256 * 1024 - member.length - 8; before < 256 * 1024; before += 1) {
+      const text = `["${"a".repeat(before)}",${member}]`;
+      await expect(read(text, 65_536)).rejects.toMatchObject({
+        issues: [{ loc: expect.arrayContaining(["body", 1]) }],
+      });
+    }
   });
 
   it("yields to the event loop between the steps of reading a long one", async () => {
