@@ -254,6 +254,9 @@ describe("keys", () => {
       await page.getByRole("button", { name: "Make the key" }).click();
       const key = await page.getByRole("dialog").locator("code").innerText();
       expect(key).toMatch(/^mr_pub_/);
+      await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+      await page.getByRole("button", { name: "Copy the key" }).click();
+      await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(key);
       await page.getByRole("button", { name: "Done" }).click();
       await page.getByText(key).waitFor({ state: "detached" });
       const kept = (await tenant.secret.get("/v2/api-keys?page_size=200")).body.data.find(
