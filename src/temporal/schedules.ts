@@ -47,10 +47,7 @@ export interface Schedules {
 
 /** Thrown for a schedule that Temporal will never accept. */
 export class ScheduleRefused extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.name = "ScheduleRefused";
-  }
+  override name = "ScheduleRefused";
 }
 
 const OVERLAPS = { skip: "SKIP", buffer_one: "BUFFER_ONE", buffer_all: "BUFFER_ALL", allow_all: "ALLOW_ALL" } as const;

@@ -33,10 +33,7 @@ export class BlobRangeError extends Error {
 
 /** Thrown when the store cannot fulfil a request for now. The message may be logged. */
 export class BlobsUnavailable extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "BlobsUnavailable";
-  }
+  override name = "BlobsUnavailable";
 }
 
 /** How a stored blob is identified. */

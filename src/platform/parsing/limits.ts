@@ -1,3 +1,5 @@
+import { DocumentError } from "./errors.ts";
+
 /** What a document may cost. */
 export const DOCUMENT_LIMITS = {
   /** The file itself, bytes. */
@@ -20,4 +22,10 @@ export const DOCUMENT_LIMITS = {
 /** A whole number of MiB, for messages. */
 export function mib(bytes: number): string {
   return `${Math.round(bytes / (1024 * 1024))} MiB`;
+}
+
+/** The error for a document whose text is longer than the limit. */
+export function textTooLong(): DocumentError {
+  const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
+  return new DocumentError("document_too_large", message);
 }

@@ -2,7 +2,7 @@ import "./pdf-environment.ts";
 import type { PDFDocumentProxy } from "pdfjs-dist/legacy/build/pdf.mjs";
 import { withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
-import { DOCUMENT_LIMITS, mib } from "./limits.ts";
+import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 import { isOutOfMemory, openPdf, outOfMemory } from "./pdf-open.ts";
 import { joinHyphens } from "./join-hyphens.ts";
 import { joinPages } from "./join-pages.ts";
@@ -58,10 +58,7 @@ async function readPage(pdf: PDFDocumentProxy, number: number, maxLength: number
       parts.push(str, hasEOL ? "\n" : "");
       length += str.length + 1;
     }
-    if (length > maxLength) {
-      const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
-      throw new DocumentError("document_too_large", message);
-    }
+    if (length > maxLength) throw textTooLong();
   }
   page.cleanup();
   return withoutControls(parts.join(""))

@@ -1,6 +1,6 @@
 import { charsetOfPage, decodeText, withoutControls } from "./decode-text.ts";
 import { DocumentError } from "./errors.ts";
-import { DOCUMENT_LIMITS, mib } from "./limits.ts";
+import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 import { readEpub } from "./epub.ts";
 import { DOCX, EPUB, PPTX, XLSX } from "./mime.ts";
 import { headerRow, markdownHeadings } from "./headings.ts";
@@ -16,10 +16,7 @@ export async function readDocument({ mime, charset, scans }: ParseRequest, bytes
     const scan = mime === "application/pdf" ? " It may be a scan: pictures of text are not read." : "";
     throw new DocumentError("document_empty", `There is no text in the document.${scan}`);
   }
-  if (Buffer.byteLength(document.text) > DOCUMENT_LIMITS.textBytes) {
-    const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
-    throw new DocumentError("document_too_large", message);
-  }
+  if (Buffer.byteLength(document.text) > DOCUMENT_LIMITS.textBytes) throw textTooLong();
   return { ...document, ...titled(document), headings: document.headings.slice(0, DOCUMENT_LIMITS.headings) };
 }
 

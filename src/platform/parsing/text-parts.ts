@@ -1,6 +1,5 @@
 import { withoutControls } from "./decode-text.ts";
-import { DocumentError } from "./errors.ts";
-import { DOCUMENT_LIMITS, mib } from "./limits.ts";
+import { DOCUMENT_LIMITS, textTooLong } from "./limits.ts";
 
 /** A text joined from parts whose places are known, up to the longest text a document may have. */
 export interface TextParts {
@@ -21,10 +20,7 @@ export function createTextParts(): TextParts {
     add(raw) {
       const text = withoutControls(raw);
       length += text.length;
-      if (length > DOCUMENT_LIMITS.textBytes) {
-        const message = `The document's text is longer than ${mib(DOCUMENT_LIMITS.textBytes)}.`;
-        throw new DocumentError("document_too_large", message);
-      }
+      if (length > DOCUMENT_LIMITS.textBytes) throw textTooLong();
       parts.push(text);
     },
     toString: () => parts.join(""),

@@ -24,10 +24,7 @@ export interface PayloadCipher {
 
 /** Thrown for bytes that no key opens, or that were changed. */
 export class PayloadUnreadable extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "PayloadUnreadable";
-  }
+  override name = "PayloadUnreadable";
 }
 
 const KEY_BYTES = 32;

@@ -10,10 +10,7 @@ const HEAD_BYTES = 1 + ID_BYTES + NONCE_BYTES + KEY_BYTES + TAG_BYTES;
 
 /** Thrown when something sealed cannot be opened: no master key that it was sealed under, or the bytes were changed or moved. */
 export class SealBroken extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "SealBroken";
-  }
+  override name = "SealBroken";
 }
 
 /** Encrypts secrets for the database. */

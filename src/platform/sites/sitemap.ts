@@ -15,10 +15,7 @@ const unzip = promisify(gunzip);
 
 /** Thrown if a file is no readable sitemap; the message is for the person who named it. */
 export class SitemapError extends Error {
-  constructor(message: string, options?: { cause: unknown }) {
-    super(message, options);
-    this.name = "SitemapError";
-  }
+  override name = "SitemapError";
 }
 
 export interface Sitemap {
