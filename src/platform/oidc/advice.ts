@@ -26,7 +26,7 @@ export function reasonOf(error: unknown): string {
     parts.push([code, name, each.message, said, more(each)].filter((part) => typeof part === "string").join(" "));
     advice.push(ADVICE[String(name)] ?? ADVICE[keyOf(code, each)]);
   }
-  const reason = parts.join(": ").slice(0, 500);
+  const reason = parts.join(": ").slice(0, 500).replace(/\.+$/, "");
   const found = advice.find((text) => text !== undefined);
   return found === undefined ? reason : `${reason}. Look at: ${found}`;
 }

@@ -199,6 +199,8 @@ function authenticationOf({ client_secret, client_auth }: IdentityProvider): oid
 function codeOf(error: unknown): ProviderFailed["code"] {
   if (error instanceof oidc.AuthorizationResponseError) return "provider_refused";
   const { code, cause } = error as { code?: unknown; cause?: unknown };
+  // An address at which there is nothing answers the same in a minute.
+  if (cause instanceof Response && [404, 410].includes(cause.status)) return "provider_answer";
   const isSilent = [error, cause].some((each) => each instanceof FetchFailed || each instanceof FetchRefused);
   return isSilent || NO_ANSWER.includes(String(code)) ? "provider_unavailable" : "provider_answer";
 }

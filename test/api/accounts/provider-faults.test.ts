@@ -73,6 +73,7 @@ it.each<[string, object]>([
   const { status, code, line } = await signIn(api, maker);
   expect([status, code]).toEqual([502, "provider_answer"]);
   expect(line).toContain("Look at: client_id, client_secret");
+  expect(line).not.toContain("..");
   expect(api.logs()).not.toContain(WRONG);
 });
 
@@ -83,6 +84,13 @@ it("tells the operator what a provider calls itself that is not the issuer of th
   expect([status, code]).toEqual([502, "provider_answer"]);
   expect(line).toContain("/realms/corp/");
   expect(line).toContain("Look at: issuer");
+});
+
+it("does not ask the person to wait where nothing is below the issuer of the settings", async () => {
+  const api = await withSettings({ issuer: `${corp.issuer}/realms/corp` });
+  const { status, code, line } = await signIn(api, maker);
+  expect([status, code]).toEqual([502, "provider_answer"]);
+  expect(line).toContain("(status 404). Look at: the provider's log; issuer");
 });
 
 it("tells the operator what the provider has said of a person who is refused", async () => {
