@@ -4,6 +4,7 @@ import { ROW_STATES, isActive } from "../../domain/evals/experiment.ts";
 import type { Db } from "../../stores/db.ts";
 import { pinnedEvaluators } from "../../stores/evals/evaluators.ts";
 import { compareRows, countRows, countStates, summarise } from "../../stores/evals/experiment-results.ts";
+import type { Difference } from "../../stores/evals/experiment-results.ts";
 import type { ExperimentRow } from "../../stores/evals/experiments.ts";
 
 /** The status of an experiment. Scores of a running one are a few seconds old. */
@@ -80,9 +81,7 @@ export async function statusOf(db: Db, experiment: ExperimentRow): Promise<Exper
 }
 
 export function comparison(
-  found:
-    | { n: number; diff: number | null; stddev: number | null; higher: number; lower: number; same: number }
-    | undefined,
+  found: Omit<Difference, "evaluator_id"> | undefined,
   direction: "maximize" | "minimize",
 ): BaselineComparison {
   if (found === undefined) return { n: 0, diff: null, ci95: null, improved: 0, regressed: 0, unchanged: 0 };

@@ -34,21 +34,11 @@ export interface ExperimentDeps {
 }
 
 /** The request for an experiment. Absent versions mean the present ones, other absent members their defaults. */
-export interface ExperimentRequest {
-  readonly name: string;
-  readonly description: string;
-  readonly project_id: string;
+export interface ExperimentRequest extends Omit<ExperimentPlan, "dataset_version" | "evaluators"> {
   /** -1: the published one. */
   readonly flow_version: number;
-  readonly dataset_id: string;
   readonly dataset_version?: number | undefined;
-  readonly splits: readonly string[] | null;
   readonly evaluator_ids: readonly string[];
-  readonly repetitions: number;
-  readonly max_concurrency: number;
-  readonly baseline_experiment_id: string | null;
-  readonly gates: readonly Gate[];
-  readonly max_cost_usd: number | null;
 }
 
 /** Throws 404 where there is none. */

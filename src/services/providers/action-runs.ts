@@ -8,7 +8,7 @@ import { periodicallyEach } from "../../platform/periodically.ts";
 import type { Periodic } from "../../platform/periodically.ts";
 import type { Database, Db } from "../../stores/db.ts";
 import { findActionRun, insertActionRun, takeUnfinishedActionRuns } from "../../stores/providers/action-runs.ts";
-import type { ActionRunRow } from "../../stores/providers/action-runs.ts";
+import type { ActionRunRow, NewActionRun } from "../../stores/providers/action-runs.ts";
 import { findConnection } from "../../stores/providers/connections.ts";
 import type { ProviderJobs } from "../../temporal/providers.ts";
 import type { CheckInputs } from "./action-inputs.ts";
@@ -26,15 +26,8 @@ export interface ActionRunDeps {
   readonly logger: Logger;
 }
 
-export interface ActionRunRequest {
-  readonly org_id: string;
-  readonly action_run_id: string;
-  readonly created_by: string;
-  readonly provider_id: string;
-  readonly action_id: string;
-  readonly connection_id: string | null;
+export interface ActionRunRequest extends Omit<NewActionRun, "inputs" | "timeout_seconds"> {
   readonly inputs: Json;
-  readonly dry_run: boolean;
   readonly timeout_seconds: number | undefined;
 }
 

@@ -19,15 +19,8 @@ export interface ApiKey extends KeyLimits {
   readonly last_used_at: string | null;
 }
 
-export interface NewApiKey extends KeyLimits {
-  readonly key_id: string;
-  readonly org_id: string;
-  readonly name: string;
-  readonly kind: ApiKeyKind;
+export interface NewApiKey extends Omit<ApiKey, "created_at" | "revoked_at" | "last_used_at"> {
   readonly secret_hash: Buffer;
-  readonly prefix: string;
-  readonly created_by: string | null;
-  readonly expires_at: string | null;
 }
 
 const COLUMNS =

@@ -15,12 +15,8 @@ export interface User {
   readonly disabled_at: string | null;
 }
 
-export interface NewUser {
-  readonly user_id: string;
-  readonly org_id: string;
-  readonly email: string;
+export interface NewUser extends Omit<User, "created_at" | "disabled_at"> {
   readonly password_hash: string;
-  readonly role: UserRole;
 }
 
 /** Undefined members stay as they are. */

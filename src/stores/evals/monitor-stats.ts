@@ -5,6 +5,7 @@ import type { Db } from "../db.ts";
 import { jsonb } from "../jsonb.ts";
 import { keysetSql } from "../keyset.ts";
 import type { Keyset } from "../keyset.ts";
+import type { RowScore } from "./experiment-results.ts";
 
 /** A summary of scores over some time. */
 export interface ScoreSummary {
@@ -185,15 +186,7 @@ export interface SampledRun {
   readonly outputs: Readonly<Record<string, StoredValue>> | null;
   /** Null while they are not made yet. */
   readonly scored_at: string | null;
-  readonly scores: ReadonlyArray<{
-    readonly evaluator_id: string;
-    readonly evaluator_version: number;
-    readonly value: Json;
-    readonly passed: boolean | null;
-    readonly label: string | null;
-    readonly reasoning: string | null;
-    readonly error: { readonly code: string; readonly message: string } | null;
-  }>;
+  readonly scores: ReadonlyArray<Omit<RowScore, "value"> & { readonly value: Json }>;
 }
 
 /** A page of a monitor's sampled runs, by their ids. */

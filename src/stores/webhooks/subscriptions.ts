@@ -30,16 +30,15 @@ export interface WebhookSubscription {
   readonly updated_at: string;
 }
 
-export interface NewSubscription {
-  readonly subscription_id: string;
-  readonly org_id: string;
-  readonly url: string;
+export interface NewSubscription extends Pick<
+  WebhookSubscription,
+  "subscription_id" | "org_id" | "url" | "description"
+> {
   readonly events: readonly string[];
   readonly project_ids: readonly string[] | null;
-  readonly description: string;
+  readonly header_names: readonly string[];
   readonly secret: Buffer;
   readonly headers: Buffer | null;
-  readonly header_names: readonly string[];
   readonly created_by: string;
 }
 

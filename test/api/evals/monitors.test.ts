@@ -289,6 +289,7 @@ describe("monitors", () => {
     for (let n = before.used + 1; n < before.max_monitors; n++) await makeMonitor({ enabled: false });
     expect(await refused(MONITORS, wanted)).toEqual([409, "conflict"]);
     expect((await tenant.secret.delete(path)).status).toBe(204);
+    expect((await tenant.secret.get("/v2/evals/monitor-limits")).body.used).toBe(before.max_monitors - 1);
     await tenant.withDatabase((database) =>
       database.system(async (db) => {
         while ((await purgeMonitoredRuns(db, 1000)) === 1000);
