@@ -17,7 +17,8 @@ const PAGES = shareOf(500);
 
 let installation: Installation;
 beforeAll(async () => {
-  installation = await install();
+  // More than other tests may read.
+  installation = await install({ env: { MILLRACE_SYNC_MAX_PAGES: "1000" } });
 });
 afterAll(() => installation?.close());
 
