@@ -76,7 +76,7 @@ export async function startOidcServer({ thin }: { readonly thin: boolean }): Pro
         if (person) people.set(person.sub, person);
         const result = person
           ? { login: { accountId: person.sub } }
-          : { error: "access_denied", error_description: "<script>declined</script>" };
+          : { error: "access_denied", error_description: `<script>declined</script> ${CLIENT.client_secret}` };
         return provider.interactionFinished(req, res, result);
       };
     },

@@ -1,3 +1,5 @@
+import { createMaskValues } from "../logging/mask-values.ts";
+
 /** What an operator looks at, by the code of a provider (OAuth 2.0) or of the library. */
 const ADVICE: Readonly<Record<string, string>> = {
   access_denied: "the person has declined, or is not assigned to the application at the provider",
@@ -17,8 +19,11 @@ const ADVICE: Readonly<Record<string, string>> = {
   OAUTH_RESPONSE_IS_NOT_CONFORM: "the provider's log; issuer, which has /.well-known/openid-configuration below it",
 };
 
-/** One line of what went wrong, without tokens: the library's errors have whole answers among their members. */
-export function reasonOf(error: unknown): string {
+/**
+ * One line of what went wrong, without tokens and the client's secret: the library's errors have whole answers among
+ * their members, and a provider may quote what it was sent.
+ */
+export function reasonOf(error: unknown, clientSecret?: string): string {
   const parts = [];
   const advice = [];
   for (let each = error; each instanceof Error && parts.length < 3; each = each.cause) {
@@ -26,7 +31,11 @@ export function reasonOf(error: unknown): string {
     parts.push([code, name, each.message, said, more(each)].filter((part) => typeof part === "string").join(" "));
     advice.push(ADVICE[String(name)] ?? ADVICE[keyOf(code, each)]);
   }
-  const reason = parts.join(": ").slice(0, 500).replace(/\.+$/, "");
+  const masked = createMaskValues(clientSecret === undefined ? [] : [clientSecret])(
+    parts.join(": ").slice(0, 2000),
+    true,
+  );
+  const reason = masked.slice(0, 500).replace(/\.+$/, "");
   const found = advice.find((text) => text !== undefined);
   return found === undefined ? reason : `${reason}. Look at: ${found}`;
 }

@@ -41,8 +41,8 @@ export interface FinishedSignIn {
 export class ProviderFailed extends Error {
   readonly code: "provider_unavailable" | "provider_refused" | "provider_answer";
 
-  constructor(code: ProviderFailed["code"], cause: unknown) {
-    super(reasonOf(cause), { cause });
+  constructor(code: ProviderFailed["code"], cause: unknown, clientSecret?: string) {
+    super(reasonOf(cause, clientSecret), { cause });
     this.name = "ProviderFailed";
     this.code = code;
   }
@@ -147,7 +147,7 @@ export function createOidcClient(allow: readonly string[], providers: readonly I
         const more = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
         return { claims: merged(claims, more), idToken };
       } catch (error) {
-        throw new ProviderFailed(codeOf(error), error);
+        throw new ProviderFailed(codeOf(error), error, provider.client_secret);
       }
     },
 

@@ -93,11 +93,13 @@ it("does not ask the person to wait where nothing is below the issuer of the set
   expect(line).toContain("(status 404). Look at: the provider's log; issuer");
 });
 
-it("tells the operator what the provider has said of a person who is refused", async () => {
-  const { status, code, line } = await signIn(await withSettings({}), null);
+it("tells the operator what the provider has said of a person who is refused, without the client's secret", async () => {
+  const api = await withSettings({});
+  const { status, code, line } = await signIn(api, null);
   expect([status, code]).toEqual([403, "provider_refused"]);
   expect(line).toContain("<script>declined</script>");
   expect(line).toContain("not assigned to the application");
+  expect(api.logs()).not.toContain(corp.client_secret.slice(-20));
 });
 
 it.each([undefined, "javascript:alert(1)", "nothing"])(
