@@ -65,7 +65,8 @@ describe("streams", () => {
     }
     expect(size).toBe(128 * MIB);
     expect(received.digest("hex")).toBe(sent.digest("hex"));
-    expect(peak).toBeLessThan(48 * MIB);
+    // What has been read is garbage, and is not collected at once.
+    expect(peak).toBeLessThan(64 * MIB);
     expect(outcomes).toEqual(["ok"]);
   });
 
