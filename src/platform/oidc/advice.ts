@@ -35,7 +35,8 @@ export function reasonOf(error: unknown, clientSecret?: string): string {
     parts.join(": ").slice(0, 2000),
     true,
   );
-  const reason = masked.slice(0, 500).replace(/\.+$/, "");
+  let reason = masked.slice(0, 500);
+  while (reason.endsWith(".")) reason = reason.slice(0, -1);
   const found = advice.find((text) => text !== undefined);
   return found === undefined ? reason : `${reason}. Look at: ${found}`;
 }
