@@ -76,7 +76,10 @@ async function lose(runId: string, { orEnded = false } = {}): Promise<void> {
     await eventually("the run goes on in another workflow", async () => {
       const found = await handle.describe().catch(() => null);
       if (found !== null && found.runId !== lost) return true;
-      return orEnded && (await bench.api.get(`/v2/runs/${runId}`)).body.state === "FAILED";
+      const { state, state_reason } = (await bench.api.get(`/v2/runs/${runId}`)).body;
+      if (orEnded && state === "FAILED") return true;
+      expect([state, state_reason]).not.toContain("workflow_terminated");
+      return false;
     });
   });
 }
