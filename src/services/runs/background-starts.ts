@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /** Of a process's time, the share in which it starts such runs. Measured by bench/neighbours-main.ts. */
-const SHARE = 1 / 3;
+const SHARE = 1 / 4;
 /** The longest time of a start that counts (ms): a slow one mostly waits for others. */
 const MAX_START_MS = 100;
 

@@ -21,14 +21,14 @@ async function restsOf(...durations: readonly number[]): Promise<number[]> {
   return rests;
 }
 
-it("rests twice as long as a start took, and no longer than 200 ms", async () => {
-  expect(await restsOf(40)).toEqual([80]);
-  expect(await restsOf(600)).toEqual([200]);
+it("rests three times as long as a start took, and no longer than 300 ms", async () => {
+  expect(await restsOf(40)).toEqual([120]);
+  expect(await restsOf(600)).toEqual([300]);
 });
 
-it("rests longer while others start runs, so that two thirds of the time are left", async () => {
+it("rests longer while others start runs, so that three quarters of the time are left", async () => {
   // Each takes 20 ms: both end when the clock has moved twice.
-  expect(await restsOf(10, 10)).toEqual([100, 100]);
+  expect(await restsOf(10, 10)).toEqual([140, 140]);
 });
 
 it("rests no longer than alone once the other starts have ended or failed", async () => {
@@ -36,5 +36,5 @@ it("rests no longer than alone once the other starts have ended or failed", asyn
   const startInBackground = createBackgroundStarts(async (ms) => void rests.push(ms));
   await expect(startInBackground(() => Promise.reject(new Error("gone")))).rejects.toThrow("gone");
   for (let count = 0; count < 2; count += 1) await startInBackground(async () => vi.advanceTimersByTime(40));
-  expect(rests).toEqual([80, 80]);
+  expect(rests).toEqual([120, 120]);
 });
