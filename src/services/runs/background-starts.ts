@@ -4,6 +4,8 @@ import { setTimeout as delay } from "node:timers/promises";
 const SHARE = 1 / 4;
 /** The longest time of a start that counts (ms): a slow one mostly waits for others. */
 const MAX_START_MS = 100;
+/** The longest rest (ms), since a process that stops waits for it. */
+const MAX_REST_MS = 1000;
 
 /** Makes one start of a run that nobody waits for, and resolves after the rest. */
 export type StartInBackground = (start: () => Promise<unknown>) => Promise<void>;
@@ -20,7 +22,7 @@ export function createBackgroundStarts(rest: (ms: number) => Promise<void> = del
       const since = performance.now();
       await start();
       const tookMs = Math.min(MAX_START_MS, performance.now() - since);
-      await rest(tookMs * (starters / SHARE - 1));
+      await rest(Math.min(MAX_REST_MS, tookMs * (starters / SHARE - 1)));
     } finally {
       starters -= 1;
     }

@@ -31,6 +31,10 @@ it("rests longer while others start runs, so that three quarters of the time are
   expect(await restsOf(10, 10)).toEqual([140, 140]);
 });
 
+it("rests a second at most, however many start runs", async () => {
+  expect(await restsOf(...Array.from({ length: 20 }, () => 100))).toEqual(Array.from({ length: 20 }, () => 1000));
+});
+
 it("rests no longer than alone once the other starts have ended or failed", async () => {
   const rests: number[] = [];
   const startInBackground = createBackgroundStarts(async (ms) => void rests.push(ms));
