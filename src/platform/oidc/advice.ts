@@ -19,6 +19,10 @@ const ADVICE: Readonly<Record<string, string>> = {
   OAUTH_RESPONSE_IS_NOT_CONFORM: "the provider's log; issuer, which has /.well-known/openid-configuration below it",
 };
 
+/** Characters that are searched for the secret, and those of the line. */
+const MAX_CHARS = 2000;
+const MAX_REASON = 500;
+
 /**
  * One line of what went wrong, without tokens and the client's secret: the library's errors have whole answers among
  * their members, and a provider may quote what it was sent.
@@ -31,13 +35,12 @@ export function reasonOf(error: unknown, clientSecret?: string): string {
     parts.push([code, name, each.message, said, more(each)].filter((part) => typeof part === "string").join(" "));
     advice.push(ADVICE[String(name)] ?? ADVICE[keyOf(code, each)]);
   }
-  const masked = createMaskValues(clientSecret === undefined ? [] : [clientSecret])(
-    parts.join(": ").slice(0, 2000),
-    true,
-  );
-  let reason = masked.slice(0, 500);
+  const text = parts.join(": ");
+  const mask = createMaskValues(clientSecret === undefined ? [] : [clientSecret]);
+  const masked = mask(text.slice(0, MAX_CHARS), text.length > MAX_CHARS);
+  let reason = masked.slice(0, MAX_REASON);
   while (reason.endsWith(".")) reason = reason.slice(0, -1);
-  const found = advice.find((text) => text !== undefined);
+  const found = advice.find((each) => each !== undefined);
   return found === undefined ? reason : `${reason}. Look at: ${found}`;
 }
 
