@@ -1,16 +1,26 @@
-/** Addresses of the console's pages, relative to where it is served. */
+/** URLs of the console's pages, relative to its base path. */
 export const links = {
   home: () => "/",
   runs: (filters: Record<string, string | readonly string[]> = {}) => withQuery("/runs", filters),
   run: (runId: string, view: { readonly node?: string; readonly via?: readonly string[] } = {}) =>
     withQuery(`/runs/${runId}`, { ...view }),
+  /** The editor with the values of a run. */
+  valuesInEditor: (projectId: string, runId: string) =>
+    withQuery(`/flows/${projectId}/edit`, { panel: "try", values: runId }),
   compare: (runId: string, otherId: string) => `/runs/${runId}/compare/${otherId}`,
   inbox: (show?: string) => withQuery("/inbox", { show }),
   pause: (pauseId: string, show?: string) => withQuery(`/inbox/${pauseId}`, { show }),
+  flows: (filters: Record<string, string> = {}) => withQuery("/flows", filters),
+  flow: (projectId: string) => `/flows/${projectId}`,
+  flowVersion: (projectId: string, version: number) => `/flows/${projectId}/versions/${version}`,
+  /** `from` and `to` are version numbers, `published` or `draft`. */
+  flowCompare: (projectId: string, from: string, to: string) => `/flows/${projectId}/compare/${from}/${to}`,
+  flowCall: (projectId: string) => `/flows/${projectId}/call`,
+  flowEdit: (projectId: string) => `/flows/${projectId}/edit`,
   webhooks: (filters: Record<string, string> = {}) => withQuery("/webhooks", filters),
   webhook: (subscriptionId: string, filters: Record<string, string> = {}) =>
     withQuery(`/webhooks/${subscriptionId}`, filters),
-  access: (tab?: string) => withQuery("/access", tab === undefined ? {} : { tab }),
+  access: (tab?: string, filters: Record<string, string> = {}) => withQuery("/access", { tab, ...filters }),
   settings: () => "/settings",
   connections: (filters: Record<string, string> = {}) => withQuery("/connections", filters),
   retention: (filters: Record<string, string> = {}) => withQuery("/retention", filters),
@@ -20,26 +30,6 @@ export const links = {
   experiment: (experimentId: string) => `/background/experiments/${experimentId}`,
   usage: (filters: Record<string, string> = {}) => withQuery("/usage", filters),
 };
-
-/** Every page: the address of each below `/console`, as the router takes it. */
-export const PAGE_PATHS = [
-  "/",
-  "/runs",
-  "/runs/:runId",
-  "/runs/:runId/compare/:otherId",
-  "/inbox",
-  "/inbox/:pauseId",
-  "/webhooks",
-  "/webhooks/:subscriptionId",
-  "/access",
-  "/settings",
-  "/connections",
-  "/usage",
-  "/background",
-  "/background/knowledge-bases/:knowledgeBaseId",
-  "/background/experiments/:experimentId",
-  "/retention",
-] as const;
 
 function withQuery(path: string, query: Record<string, string | readonly string[] | undefined>): string {
   const search = new URLSearchParams();

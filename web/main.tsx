@@ -3,12 +3,12 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queryClient } from "./api/client.ts";
 import { referenceOptions } from "./api/reference.ts";
-import { Routing } from "./routes.tsx";
+import { Routing } from "./shell/routing.tsx";
 import { applyTheme } from "./shell/theme.ts";
 import "./theme/tokens.css";
 import "./theme/base.css";
 
-// The reference is made of a large document: it is fetched beside the page's own code, not after it.
+// The reference page needs a large document, so it is fetched in parallel with the page's code.
 if (location.pathname === "/docs") void queryClient.prefetchQuery(referenceOptions);
 
 applyTheme();

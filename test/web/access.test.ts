@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { asking } from "../api/tenant.ts";
+import { uuidv7 } from "uuidv7";
+import { insertUser } from "../../src/stores/accounts/users.ts";
+import { asking, openTenant } from "../api/tenant.ts";
 import { checkBothLooks, signedIn, text, violations, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
@@ -9,10 +11,10 @@ const usersNow = async (): Promise<Array<{ email: string; role: string; disabled
   (await tenant.secret.get("/v2/users?page_size=200")).body.data;
 
 describe("users", () => {
-  it("are added, given another role by a button, locked out after a question, and let in again", async () => {
+  it("can be added, given another role, disabled after a confirmation, and enabled again", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin", "/access");
     await page.getByRole("button", { name: "Add a user" }).click();
-    await page.getByLabel("E-mail address").fill("new@example.test");
+    await page.getByLabel("Email address").fill("new@example.test");
     await page.getByLabel("Password").fill("short");
     await page.getByRole("button", { name: "Add", exact: true }).click();
     await expect.poll(() => page.getByLabel("Password").getAttribute("aria-invalid")).toBe("true");
@@ -23,30 +25,89 @@ describe("users", () => {
     const now = async () => (await usersNow()).find(({ email }) => email === "new@example.test");
     expect(await now()).toMatchObject({ role: "viewer", disabled: false });
 
-    // An arrow key chooses and changes nothing yet.
+    // An arrow key changes only the selection.
     await row.getByRole("combobox").focus();
     await page.keyboard.press("ArrowDown");
-    await row.getByRole("button", { name: "Make editor" }).waitFor();
+    await row.getByRole("button", { name: "Change to editor" }).waitFor();
     expect(await now()).toMatchObject({ role: "viewer" });
-    await row.getByRole("button", { name: "Make editor" }).click();
-    await row.getByRole("button", { name: "Make editor" }).waitFor({ state: "detached" });
+    await row.getByRole("button", { name: "Change to editor" }).click();
+    await row.getByRole("button", { name: "Change to editor" }).waitFor({ state: "detached" });
     expect(await now()).toMatchObject({ role: "editor" });
 
-    await row.getByRole("button", { name: "Lock out…" }).click();
-    await page.getByRole("button", { name: "Keep it as it is" }).click();
+    await row.getByRole("button", { name: "Disable…" }).click();
+    await page.getByRole("button", { name: "Cancel" }).click();
     expect(await now()).toMatchObject({ disabled: false });
-    await row.getByRole("button", { name: "Lock out…" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Lock out", exact: true }).click();
-    await row.getByRole("button", { name: "Let in" }).waitFor();
+    await row.getByRole("button", { name: "Disable…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Disable", exact: true }).click();
+    await row.getByRole("button", { name: "Enable" }).waitFor();
     expect(await now()).toMatchObject({ disabled: true });
-    await row.getByRole("button", { name: "Let in" }).click();
-    await row.getByRole("button", { name: "Lock out…" }).waitFor();
+    await row.getByRole("button", { name: "Enable" }).click();
+    await row.getByRole("button", { name: "Disable…" }).waitFor();
+    await context.close();
+  });
+});
+
+describe("a user with API keys", () => {
+  it("is given a lower role, disabled or deleted only after a dialog that names the consequences", async () => {
+    const { body: user } = await tenant.secret.post("/v2/users", {
+      email: "leaving@example.test",
+      password: "a long enough password",
+      role: "admin",
+    });
+    const now = async () => (await tenant.secret.get(`/v2/users/${user.user_id}`)).body;
+    const { page, context } = await signedIn(browser, tenant, "admin", "/access");
+    const row = page.locator("tbody tr").filter({ hasText: "leaving@example.test" });
+    const dialog = page.getByRole("dialog");
+    const gone = dialog.getByText(/permanently revokes every API key this user created/i);
+    await row.getByRole("combobox").selectOption("viewer");
+    await row.getByRole("button", { name: "Change to viewer" }).click();
+    await gone.waitFor();
+    expect(await violations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    expect(await now()).toMatchObject({ role: "admin" });
+    await row.getByRole("button", { name: "Change to viewer" }).click();
+    await dialog.getByRole("button", { name: "Change to viewer" }).click();
+    await dialog.waitFor({ state: "detached" });
+    expect(await now()).toMatchObject({ role: "viewer" });
+    await row.getByRole("button", { name: "Disable…" }).click();
+    await gone.waitFor();
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await row.getByRole("button", { name: "Delete…" }).click();
+    await gone.waitFor();
+    await dialog.getByRole("button", { name: "Delete", exact: true }).click();
+    await row.waitFor({ state: "detached" });
+    await context.close();
+  });
+
+  it("is found however many users exist", async () => {
+    const others = await openTenant();
+    await others.withDatabase((database) =>
+      database.org(others.org_id, async (db) => {
+        for (let n = 0; n < 405; n++)
+          await insertUser(db, {
+            user_id: uuidv7(),
+            org_id: others.org_id,
+            email: `user-${n}@example.test`,
+            role: "viewer",
+            password_hash: "none",
+          });
+      }),
+    );
+    const { page, context } = await signedIn(browser, others, "admin", "/access");
+    const table = page.getByRole("table", { name: "Users" });
+    await table.locator("tbody tr").first().waitFor();
+    expect(await table.getAttribute("aria-rowcount")).toBe("407");
+    // Rows are drawn as the window comes near them.
+    for (const n of [404, 0]) {
+      await page.evaluate(`scrollTo(0, ${n === 0 ? "document.body.scrollHeight" : "0"})`);
+      await table.getByText(`user-${n}@example.test`).waitFor();
+    }
     await context.close();
   });
 });
 
 describe("roles in projects", () => {
-  it("are given, changed and taken away by an admin", async () => {
+  it("can be set, changed and removed by an admin", async () => {
     const project_id = await tenant.deploy(asking());
     await tenant.secret.patch(`/v2/projects/${project_id}`, { name: "greetings" });
     const { body: user } = await tenant.secret.post("/v2/users", {
@@ -60,9 +121,9 @@ describe("roles in projects", () => {
       );
     const { page, context } = await signedIn(browser, tenant, "admin", "/access");
     const row = page.locator("tbody tr").filter({ hasText: "guest@example.test" });
-    await row.getByRole("button", { name: "Projects…" }).click();
+    await row.getByRole("button", { name: "Project roles…" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("A member sees only these projects.").waitFor();
+    await dialog.getByText("This user sees only these projects.").waitFor();
     await dialog.getByLabel("Project", { exact: true }).selectOption({ label: "greetings" });
     await dialog.getByRole("button", { name: "Add", exact: true }).click();
     const role = dialog.getByLabel("Role in greetings", { exact: true });
@@ -70,16 +131,16 @@ describe("roles in projects", () => {
     expect(await now()).toEqual([["greetings", "viewer"]]);
     await role.selectOption("editor");
     expect(await now()).toEqual([["greetings", "viewer"]]);
-    await dialog.getByRole("button", { name: "Make editor" }).click();
+    await dialog.getByRole("button", { name: "Change to editor" }).click();
     await expect.poll(now).toEqual([["greetings", "editor"]]);
     expect(await violations(page)).toEqual([]);
-    await dialog.getByRole("button", { name: "Take away the role in greetings" }).click();
+    await dialog.getByRole("button", { name: "Remove the role in greetings" }).click();
     await role.waitFor({ state: "detached" });
     expect(await now()).toEqual([]);
     await context.close();
   });
 
-  it("decide what a member is offered", async () => {
+  it("decide which actions a member is offered", async () => {
     const [edited, read, hidden] = [
       await tenant.deploy(asking()),
       await tenant.deploy(asking()),
@@ -100,7 +161,7 @@ describe("roles in projects", () => {
     await tenant.secret.put(`/v2/projects/${edited}/members/${user_id}`, { role: "editor" });
     await tenant.secret.put(`/v2/projects/${read}/members/${user_id}`, { role: "viewer" });
     await page.reload();
-    await page.getByText("Wait for a decision").waitFor();
+    await page.getByText("Waiting for approval").waitFor();
     expect(await page.getByText("Failing webhooks").count()).toBe(0);
     expect(await page.getByRole("navigation", { name: "Pages" }).getByText("Webhooks").count()).toBe(0);
     await visit(page, "/settings");
@@ -110,12 +171,12 @@ describe("roles in projects", () => {
     await visit(page, `/runs/${mine}`);
     await page.getByRole("button", { name: "Cancel…" }).waitFor();
     await visit(page, `/runs/${seen}`);
-    // The page of the other run has that button too.
+    // The page of the first run has that button too, so the second page must have replaced it.
     await page.locator("dl").getByTitle(seen).first().waitFor();
     await page.getByRole("button", { name: "Compare…" }).waitFor();
     expect(await page.getByRole("button", { name: "Cancel…" }).count()).toBe(0);
     await visit(page, `/runs/${theirs}`);
-    await page.getByText("No such run").waitFor();
+    await page.getByText("Run not found").waitFor();
     await page.keyboard.press("Control+k");
     await page.getByRole("option", { name: "Settings" }).waitFor();
     for (const name of ["Webhooks", "Connections"]) expect(await page.getByRole("option", { name }).count()).toBe(0);
@@ -136,13 +197,13 @@ describe("the members of a project", () => {
       ),
     );
 
-  it("are set by an admin of the project alone, who has no other of the organisation's rights", async () => {
+  it("can be set by an admin of the project, who has no other rights in the organisation", async () => {
     const [own, other] = [await tenant.deploy(asking()), await tenant.deploy(asking())];
     await tenant.secret.patch(`/v2/projects/${own}`, { name: "Ours" });
     const { page, context, email } = await signedIn(browser, tenant, "member", "/access");
     const tabs = page.getByRole("navigation", { name: "Access" });
     await page.getByRole("region", { name: "Sessions" }).waitFor();
-    // Without a role, and with a lower one, nothing of it is offered.
+    // Without the role, or with a lower one, the page offers none of it.
     expect(await tabs.count()).toBe(0);
     const boss = await user(email);
     const path = (project_id: string, user_id: string) => `/v2/projects/${project_id}/members/${user_id}`;
@@ -159,16 +220,16 @@ describe("the members of a project", () => {
     });
     await page.reload();
     await page.getByRole("region", { name: "Members", exact: true }).waitFor();
-    expect(await tabs.getByRole("link").allTextContents()).toEqual(["Members of projects", "Sessions"]);
+    expect(await tabs.getByRole("link").allTextContents()).toEqual(["Project roles", "Sessions"]);
     const choice = page.getByRole("combobox", { name: "Project" });
     expect(await choice.locator("option").allTextContents()).toEqual(["Ours"]);
     expect(await violations(page)).toEqual([]);
-    const give = page.getByRole("button", { name: "Give the role" });
+    const give = page.getByRole("button", { name: "Add member" });
     expect(await give.count()).toBe(0);
-    await page.getByLabel("E-mail address").fill("Invited@example.test");
+    await page.getByLabel("Email address").fill("Invited@example.test");
     await page.keyboard.press("Enter");
     await page.getByText("invited@example.test has no role in this project yet.").waitFor();
-    // The next stops of the keyboard are the search, the role and what gives it.
+    // Tab moves to the search button, the role, and the button that adds the member.
     for (const key of ["Tab", "Tab", "Tab"]) await page.keyboard.press(key);
     expect(await roles(own)).toEqual({ [email]: "admin" });
     await checkBothLooks(page);
@@ -176,35 +237,35 @@ describe("the members of a project", () => {
     const role = page.getByLabel("Role of invited@example.test", { exact: true });
     await role.selectOption("editor");
     expect(await roles(own)).toEqual({ [email]: "admin", "invited@example.test": "viewer" });
-    await page.getByRole("button", { name: "Make editor" }).click();
+    await page.getByRole("button", { name: "Change to editor" }).click();
     await expect.poll(() => roles(own)).toEqual({ [email]: "admin", "invited@example.test": "editor" });
-    // The form is ready for the next, and what was found goes with its address.
-    await expect.poll(() => page.getByLabel("E-mail address").inputValue()).toBe("");
+    // The form is reset, and the search result disappears together with its address.
+    await expect.poll(() => page.getByLabel("Email address").inputValue()).toBe("");
     expect(await give.count()).toBe(0);
-    await page.getByLabel("E-mail address").fill("invited@example.test");
+    await page.getByLabel("Email address").fill("invited@example.test");
     await page.getByRole("button", { name: "Find" }).click();
     await page.getByText("invited@example.test has the role editor in this project.").waitFor();
-    await page.getByLabel("E-mail address").fill("nobody@example.test");
+    await page.getByLabel("Email address").fill("nobody@example.test");
     await give.waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Find" }).click();
-    await page.getByRole("alert").getByText("No user of the organisation has this address.").waitFor();
-    await page.getByLabel("E-mail address").fill("invited");
+    await page.getByRole("alert").getByText("No user in this organisation has this email address.").waitFor();
+    await page.getByLabel("Email address").fill("invited");
     await page.getByRole("button", { name: "Find" }).click();
-    await page.getByRole("alert").getByText("This is no e-mail address.").waitFor();
-    expect(await page.getByLabel("E-mail address").getAttribute("aria-invalid")).toBe("true");
+    await page.getByRole("alert").getByText("Enter a complete email address.").waitFor();
+    expect(await page.getByLabel("Email address").getAttribute("aria-invalid")).toBe("true");
     expect(await give.count()).toBe(0);
-    await page.getByRole("button", { name: "Take away the role of invited@example.test" }).click();
+    await page.getByRole("button", { name: "Remove the role of invited@example.test" }).click();
     await role.waitFor({ state: "detached" });
     expect(await roles(own)).toEqual({ [email]: "admin" });
     expect(refused).toEqual([]);
-    // Who gives the own role up has no more to set.
-    await page.getByRole("button", { name: `Take away the role of ${email}` }).click();
+    // After giving up the own role, the user can manage nothing here.
+    await page.getByRole("button", { name: `Remove the role of ${email}` }).click();
     await page.getByRole("region", { name: "Sessions" }).waitFor();
     await expect.poll(() => tabs.count()).toBe(0);
     await context.close();
   });
 
-  it("are chosen among the users by an admin of the organisation", async () => {
+  it("can be chosen from all users by an admin of the organisation", async () => {
     const project = await tenant.deploy(asking());
     await tenant.secret.patch(`/v2/projects/${project}`, { name: "Chosen" });
     await tenant.secret.post("/v2/users", {
@@ -215,47 +276,50 @@ describe("the members of a project", () => {
     const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=members");
     await page.getByRole("combobox", { name: "Project" }).selectOption({ label: "Chosen" });
     await page.waitForURL(new RegExp(`project=${project}`));
-    await page.getByText("Nobody has a role in this project yet").waitFor();
+    await page.getByText("No members yet").waitFor();
     await page.getByLabel("User", { exact: true }).selectOption({ label: "pick@example.test" });
-    await page.getByRole("button", { name: "Give the role" }).click();
+    await page.getByRole("button", { name: "Add member" }).click();
     await page.getByLabel("Role of pick@example.test", { exact: true }).waitFor();
     expect(await roles(project)).toEqual({ "pick@example.test": "viewer" });
+    const offered = await page.getByLabel("User", { exact: true }).locator("option").allTextContents();
+    expect(offered).not.toContain("pick@example.test");
     await context.close();
   });
 });
 
-describe("keys", () => {
-  it("may be limited, and say what is wrong with a limit", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys");
-    await page.getByRole("button", { name: "Make a key" }).click();
+describe("API keys", () => {
+  it("can be restricted, and show what is wrong with a restriction", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
+    await page.getByRole("link", { name: "Manage API keys" }).click();
+    await page.getByRole("button", { name: "Create API key" }).click();
     await page.getByLabel("Name").fill("dashboard");
-    await page.getByText("Limits", { exact: true }).last().click();
-    await page.getByLabel("Only reading").check();
+    await page.getByText("Restrictions", { exact: true }).last().click();
+    await page.getByLabel("Read-only").check();
     await page.getByLabel("Scopes (optional)").fill("runs:read, evals:read");
-    await page.getByLabel("Addresses (optional)").fill("here");
-    await page.getByRole("button", { name: "Make the key" }).click();
-    await page.getByText("Give an IP address or a network (CIDR)").waitFor();
-    await page.getByLabel("Addresses (optional)").fill("192.0.2.0/24 2001:db8::/32");
-    await page.getByRole("button", { name: "Make the key" }).click();
+    await page.getByLabel("IP addresses (optional)").fill("here");
+    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByText("Must be an IP address or a network (CIDR)").waitFor();
+    await page.getByLabel("IP addresses (optional)").fill("192.0.2.0/24 2001:db8::/32");
+    await page.getByRole("button", { name: "Create key" }).click();
     await page.getByRole("button", { name: "Done" }).click();
     const row = page.locator("tbody tr").filter({ hasText: "dashboard" });
-    await row.getByText("only reading, runs:read, evals:read, address: 192.0.2.0/24 2001:db8::/32").waitFor();
+    await row.getByText("read-only, runs:read, evals:read, address: 192.0.2.0/24 2001:db8::/32").waitFor();
     await context.close();
   });
 
   it.each(["Pacific/Auckland", "America/Los_Angeles"])(
-    "last until the end of a day in %s, are shown once, and are revoked by the keyboard",
+    "expire at the end of a day in %s, are shown once, and can be revoked by keyboard",
     async (timeZone) => {
       const name = `till ${timeZone}`;
       const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys", { timeZone });
-      await page.getByRole("button", { name: "Make a key" }).click();
+      await page.getByRole("button", { name: "Create API key" }).click();
       await page.getByLabel("Name").fill(name);
       await page.getByLabel("Expires (optional)").fill("2031-01-15");
-      await page.getByRole("button", { name: "Make the key" }).click();
+      await page.getByRole("button", { name: "Create key" }).click();
       const key = await page.getByRole("dialog").locator("code").innerText();
       expect(key).toMatch(/^mr_pub_/);
       await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-      await page.getByRole("button", { name: "Copy the key" }).click();
+      await page.getByRole("button", { name: "Copy key" }).click();
       await expect.poll(() => page.evaluate("navigator.clipboard.readText()")).toBe(key);
       await page.getByRole("button", { name: "Done" }).click();
       await page.getByText(key).waitFor({ state: "detached" });
@@ -283,8 +347,8 @@ describe("keys", () => {
 });
 
 describe("sessions", () => {
-  it("are ended elsewhere", async () => {
-    // One after the other: the list is read once, and has to have both.
+  it("can be ended from another session", async () => {
+    // Signed in one after the other, because the list of sessions is read once and must contain both.
     const one = await signedIn(browser, tenant, "editor", "/runs");
     const other = await signedIn(browser, tenant, "admin", "/access?tab=sessions");
     const row = other.page.locator("tbody tr").filter({ hasText: one.email });
@@ -296,7 +360,7 @@ describe("sessions", () => {
 });
 
 describe("settings", () => {
-  it("are saved by an admin, kept over a reload, and only read by others", async () => {
+  it("can be saved by an admin, persist after a reload, and are read-only for others", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
     await page.getByLabel("Model", { exact: true }).fill("small-1");
     await page.getByRole("button", { name: "Save" }).click();
@@ -304,24 +368,24 @@ describe("settings", () => {
     expect((await tenant.secret.get("/v2/settings")).body.default_model).toBe("small-1");
     await page.reload();
     await expect.poll(() => page.getByLabel("Model", { exact: true }).inputValue()).toBe("small-1");
-    // A least time is no greatest one.
+    // A minimum must not be shown as a maximum.
     await text(page, "Shortest time between runs of a schedule");
     expect(await page.locator("main").innerText()).not.toMatch(/\b0 (?:min|h|s)\b/);
     const reader = await signedIn(browser, tenant, "viewer", "/settings");
-    await text(reader.page, "Admins change these.");
+    await text(reader.page, "Only admins can change these settings.");
     expect(await reader.page.getByLabel("Model", { exact: true }).isDisabled()).toBe(true);
     await Promise.all([context.close(), reader.context.close()]);
   });
 });
 
 describe("the audit log", () => {
-  it("shows on a phone who did what to what, without a scroll to the side", async () => {
+  it("shows actor, action and target on a phone without horizontal scrolling", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=audit", { width: 360 });
     const log = page.getByRole("region", { name: "Audit log" });
-    await log.getByRole("columnheader", { name: "Who" }).waitFor();
+    await log.getByRole("columnheader", { name: "Actor" }).waitFor();
     await log.locator("tbody td").first().waitFor();
     expect(await log.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
-    expect(await log.getByRole("columnheader", { name: "Of" }).count()).toBe(0);
+    expect(await log.getByRole("columnheader", { name: "Target" }).count()).toBe(0);
     expect(await log.locator("tbody tr").first().locator(".narrow-only").isVisible()).toBe(true);
     await context.close();
   });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => target.close());
 
-/** A knowledge base with a document that is indexed, and one whose address answers 404. */
+/** A knowledge base with an indexed document, and a document whose URL returns 404. */
 async function openBase(name: string): Promise<{ id: string; gone: string }> {
   target.on("/gone", (_, response) => void response.writeHead(404).end("no"));
   const { path, body: base } = await create(tenant, { name });
@@ -28,8 +28,8 @@ async function openBase(name: string): Promise<{ id: string; gone: string }> {
   return { id, gone: resources[1] ?? "" };
 }
 
-describe("the page of what goes on in the background", () => {
-  it("leads to what goes on in the background, with how far it is", async () => {
+describe("the background work page", () => {
+  it("links to each kind of background work, with its progress", async () => {
     const tenant = await openTenant();
     const { body: base } = await tenant.secret.post("/v2/knowledge-bases", { name: "Handbook" });
     const resources = `/v2/knowledge-bases/${base.knowledge_base_id}/resources`;
@@ -39,57 +39,57 @@ describe("the page of what goes on in the background", () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
     const bases = page.getByRole("region", { name: "Knowledge bases", exact: true }).locator("tbody tr");
     const figures = bases.filter({ hasText: "Handbook" }).locator("td.number");
-    // One document, none of them waits any longer, none is unreadable.
+    // One document, none waiting, none failed.
     await expect.poll(() => figures.allTextContents(), { timeout: 40_000 }).toEqual(["1", "0", "0"]);
-    await page.getByRole("region", { name: "Jobs over runs", exact: true }).getByText("0 of 0").waitFor();
-    await page.getByRole("region", { name: "Experiments, the newest" }).getByText("None yet").waitFor();
+    await page.getByRole("region", { name: "Bulk run jobs", exact: true }).getByText("0 of 0").waitFor();
+    await page.getByRole("region", { name: "Experiments, newest first" }).getByText("No experiments yet").waitFor();
     await context.close();
   });
 
-  it("leads to the documents that failed, which say why and what helps", async () => {
+  it("links to failed documents, which show the reason and the fix", async () => {
     const { id, gone } = await openBase("Handbook of mills");
     const { page, context } = await signedIn(browser, tenant, "viewer", "/background");
     await page.getByRole("link", { name: "1 in Handbook of mills" }).click();
     await page.waitForURL(address(tenant, `/background/knowledge-bases/${id}?documents=failed`));
     const rows = page.getByRole("region", { name: "Documents", exact: true }).locator("tbody tr");
-    await rows.getByText("Not indexed").waitFor();
-    // Of a narrow window, and of a wide one.
+    await rows.getByText("Failed").waitFor();
+    // The code appears twice, for narrow and wide windows.
     await rows.getByText("http_status").last().waitFor();
     expect(await rows.count()).toBe(1);
-    // What a viewer may not do is not offered.
+    // Actions that a viewer may not take are not offered.
     expect(await page.getByRole("button", { name: "Sync now" }).count()).toBe(0);
     await rows.getByRole("link").click();
     await page.waitForURL(new RegExp(`document=${gone}`));
     const dialog = page.getByRole("dialog", { name: "Document" });
     await dialog.getByText("http_status").waitFor();
-    await dialog.getByText("Sync now tries it again").waitFor();
+    await dialog.getByText("To retry, choose Sync now").waitFor();
     await dialog.getByText(`${target.url}/gone`).first().waitFor();
     await checkBothLooks(page);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
-    const which = page.getByRole("combobox", { name: "State of documents" });
-    await which.selectOption({ label: "Not yet indexed" });
-    await page.getByText("Nothing waits").waitFor();
+    const which = page.getByRole("combobox", { name: "Document state" });
+    await which.selectOption({ label: "Waiting" });
+    await page.getByText("No documents match these filters").waitFor();
     await which.selectOption({ label: "All states" });
     await expect.poll(() => rows.count()).toBe(2);
     await checkBothLooks(page);
     await context.close();
   });
 
-  it("has syncs started, which try again what failed, and cancelled", async () => {
+  it("starts syncs, which retry failed documents, and cancels them", async () => {
     const { id } = await openBase("Handbook of rivers");
     const path = `/background/knowledge-bases/${id}?documents=failed`;
     const { page, context } = await signedIn(browser, tenant, "editor", path);
     const syncs = page.getByRole("region", { name: "Syncs", exact: true }).locator("tbody tr");
     const syncNow = page.getByRole("button", { name: "Sync now" });
-    await page.getByText("None yet").waitFor();
+    await page.getByText("No syncs yet").waitFor();
     await syncNow.click();
     await syncs.first().getByText("Completed").waitFor();
     await syncs
       .first()
       .getByRole("link", { name: /^1 failed/ })
       .click();
-    const dialog = page.getByRole("dialog", { name: "What the sync could not read" });
+    const dialog = page.getByRole("dialog", { name: "Documents this sync could not read" });
     await dialog
       .getByRole("listitem")
       .filter({ hasText: `${target.url}/gone` })
@@ -98,7 +98,7 @@ describe("the page of what goes on in the background", () => {
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
 
-    // Now the address answers, once somebody has seen that it is asked.
+    // The URL now responds, but only after the test has seen the sync running.
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -107,30 +107,30 @@ describe("the page of what goes on in the background", () => {
       void held.then(() => response.writeHead(200, { "content-type": "text/plain" }).end("It is back."));
     });
     await syncNow.click();
-    await page.getByText("A sync is under way.").waitFor();
+    await page.getByText("A sync is running.").waitFor();
     await syncs.first().getByRole("button", { name: "Cancel…" }).waitFor();
-    // Also for who comes to the page now: it is not the press of the button that disables it.
+    // The button is also disabled after a reload, not only after it was pressed.
     await page.reload();
     await syncs.first().getByRole("button", { name: "Cancel…" }).waitFor();
-    await page.getByText("A sync is under way.").waitFor();
+    await page.getByText("A sync is running.").waitFor();
     expect(await syncNow.isDisabled()).toBe(true);
     release();
-    await page.getByText("Nothing failed").waitFor();
+    await page.getByText("No documents match these filters").waitFor();
     await syncs.first().getByText("Completed").waitFor();
 
     target.on("/gone", () => undefined);
     await expect.poll(() => syncNow.isEnabled()).toBe(true);
     await syncNow.click();
     await syncs.first().getByRole("button", { name: "Cancel…" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Cancel the sync" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Cancel sync" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await syncs.first().getByText("Cancelled").waitFor();
     await context.close();
   });
 });
 
-describe("the page of an experiment", () => {
-  /** Answers in capitals, or as it is asked; one question is refused. */
+describe("the experiment page", () => {
+  /** A flow that answers from this template; one question fails. */
   const answering = (template: string) =>
     flow(
       [
@@ -141,7 +141,7 @@ describe("the page of an experiment", () => {
       ["in-0>guard-0", "guard-0>out-0"],
     );
 
-  it("says what is worse than in the baseline, with both runs, and why rows have no score", async () => {
+  it("shows what regressed against the baseline, with both runs, and why rows have no score", async () => {
     const source = "function main() { throw new Error('There is no scale') }";
     const right = await makeEvaluator(tenant, { name: "is right", type: "exact_match" });
     const broken = await makeEvaluator(tenant, { name: "is measured", type: "code", config: { source } });
@@ -173,11 +173,11 @@ describe("the page of an experiment", () => {
     await page.getByRole("link", { name: "After", exact: true }).click();
     await page.waitForURL(address(tenant, `/background/experiments/${id}`));
     const table = (name: string) => page.getByRole("region", { name, exact: true }).locator("tbody tr");
-    const gate = table("Gates of the experiment").first();
+    const gate = table("Gate results").first();
     await gate.getByText("Not met").waitFor();
-    // Whatever the score would have been that the baseline lacks.
-    expect(await gate.innerText()).toMatch(/Passed is right against the baseline at least 0%\s+-66\.7%/);
-    // Of the rows that both have scored one is worse, and the one that was refused has no score.
+    // The gate fails whatever the missing score of the baseline would have been.
+    expect(await gate.innerText()).toMatch(/Pass rate of is right vs\. baseline at least 0%\s+-66\.7%/);
+    // Of the rows with both scores one has regressed, and the failed one has no score.
     expect(await table("Scores by evaluator").filter({ hasText: "is right" }).locator("td").allInnerTexts()).toEqual([
       "is right",
       "0.5",
@@ -187,20 +187,20 @@ describe("the page of an experiment", () => {
       "0",
       "1",
     ]);
-    const worse = table("What has changed");
-    await worse.getByText("Worse").waitFor();
+    const worse = table("Changed scores");
+    await worse.getByText("Regressed").waitFor();
     expect(await worse.count()).toBe(1);
-    const one = table("Rows of the experiment").filter({ hasText: "ticket ab" });
+    const one = table("Experiment rows").filter({ hasText: "ticket ab" });
     await one.getByText("no, failed").waitFor();
-    await one.getByText("(was yes, passed)").waitFor();
+    await one.getByText("(baseline: yes, passed)").waitFor();
     await one.getByText("There is no scale").waitFor();
     await checkBothLooks(page);
-    await page.getByRole("combobox", { name: "State of rows" }).selectOption({ label: "Failed" });
-    await expect.poll(() => table("Rows of the experiment").count()).toBe(1);
-    await table("Rows of the experiment").getByText("It is not allowed").waitFor();
+    await page.getByRole("combobox", { name: "Row state" }).selectOption({ label: "Failed" });
+    await expect.poll(() => table("Experiment rows").count()).toBe(1);
+    await table("Experiment rows").getByText("It is not allowed").waitFor();
     await worse.getByRole("link").click();
     await page.getByRole("heading", { name: "Compare two runs" }).waitFor();
-    // As it was before, and as it is after.
+    // The baseline's run comes first.
     const [before, after] = await Promise.all([runOf(baseline), runOf(id)]);
     expect(page.url()).toBe(address(tenant, `/runs/${before}/compare/${after}`));
     await context.close();

@@ -6,9 +6,9 @@ import { browser, useConsole } from "./support/shared-console.ts";
 
 useConsole();
 
-const changed = (page: Page) => page.getByText("Somebody else has changed this meanwhile");
+const changed = (page: Page) => page.getByText("Someone else changed this");
 
-it("saves no days over what somebody else has set, and shows that", async () => {
+it("does not overwrite a newer retention setting, and shows it", async () => {
   const tenant = await openTenant();
   const project = await tenant.deploy(echo());
   for (const [path, part, label] of [
@@ -23,30 +23,30 @@ it("saves no days over what somebody else has set, and shows that", async () => 
     await tenant.secret.patch(path, { run_days: 30 });
     await days.fill("40");
     await page.keyboard.press("Enter");
-    // Without days so far, 40 are fewer.
+    // Without days so far, 40 days delete runs, so the change must be confirmed.
     await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
     await changed(page).waitFor();
     expect(await page.getByRole("dialog").count()).toBe(0);
-    await set.getByText("30 days after their end").waitFor();
+    await set.getByText("30 days after they finish").waitFor();
     expect([await days.inputValue(), await daysNow()]).toEqual(["30", 30]);
-    // Once it has been seen, it is changed.
+    // After the newer state is shown, a save succeeds.
     await days.fill("45");
     await page.keyboard.press("Enter");
     await page.getByText("Saved.").waitFor();
     expect([await changed(page).count(), await daysNow()]).toEqual([0, 45]);
-    // More days are saved at once; without a question these are not, either.
+    // A longer retention is saved without confirmation, but a stale one is refused as well.
     await tenant.secret.patch(path, { run_days: 50 });
     await days.fill("60");
     await page.keyboard.press("Enter");
     await changed(page).waitFor();
-    await set.getByText("50 days after their end").waitFor();
+    await set.getByText("50 days after they finish").waitFor();
     expect(await daysNow()).toBe(50);
     await tenant.secret.patch("/v2/retention", { run_days: null });
     await context.close();
   }
 });
 
-it("asks for fewer days by what somebody saw, not by what has come since", async () => {
+it("does not shorten retention if the days have changed while the confirmation is open", async () => {
   const tenant = await openTenant();
   await tenant.secret.patch("/v2/retention", { run_days: 30 });
   const { page, context } = await signedIn(browser, tenant, "admin", "/retention");
@@ -55,19 +55,19 @@ it("asks for fewer days by what somebody saw, not by what has come since", async
   const save = page.getByRole("dialog").getByRole("button", { name: "Save" });
   await save.waitFor();
   await tenant.secret.patch("/v2/retention", { run_days: 60 });
-  // As when the window is looked at again: the page behind the question has the new days.
+  // Returning to the window refetches the page behind the dialog, which then has the new days.
   const read = page.waitForResponse((answer) => answer.url().endsWith("/v2/retention"));
   await page.waitForTimeout(2100);
   await page.evaluate("window.dispatchEvent(new Event('visibilitychange'))");
   await read;
-  await page.getByText("60 days after their end").first().waitFor();
+  await page.getByText("60 days after they finish").first().waitFor();
   await save.click();
   await changed(page).waitFor();
   expect((await tenant.secret.get("/v2/retention")).body.run_days).toBe(60);
   await context.close();
 });
 
-it("saves no settings over what somebody else has set, and shows that", async () => {
+it("does not overwrite newer settings, and shows them", async () => {
   const tenant = await openTenant();
   const { page, context } = await signedIn(browser, tenant, "admin", "/settings");
   const model = page.getByLabel("Model", { exact: true });
@@ -82,7 +82,7 @@ it("saves no settings over what somebody else has set, and shows that", async ()
   await page.keyboard.press("Enter");
   await page.getByText("Saved.").waitFor();
   expect((await tenant.secret.get("/v2/settings")).body.default_model).toBe("mine");
-  // What was saved is what the next save is made of.
+  // The next save is based on the state that was saved last.
   await model.fill("ours");
   await page.keyboard.press("Enter");
   await expect.poll(async () => (await tenant.secret.get("/v2/settings")).body.default_model).toBe("ours");
@@ -90,7 +90,7 @@ it("saves no settings over what somebody else has set, and shows that", async ()
   await context.close();
 });
 
-/** A viewer, and the page on which an admin sees the row of that user. */
+/** A viewer, and a page on which an admin sees that user's row. */
 async function openGuest() {
   const tenant = await openTenant();
   const { body: user } = await tenant.secret.post("/v2/users", {
@@ -104,7 +104,7 @@ async function openGuest() {
   return { tenant, path, page, context, row };
 }
 
-it("changes no user whom somebody else has changed, and shows how the user is now", async () => {
+it("does not change a user whom someone else has changed, and shows the current state", async () => {
   const { tenant, path, page, context, row } = await openGuest();
   const now = async () => {
     const { role, disabled } = (await tenant.secret.get(path)).body;
@@ -113,20 +113,20 @@ it("changes no user whom somebody else has changed, and shows how the user is no
   const role = row.getByRole("combobox");
   await role.selectOption("admin");
   await tenant.secret.patch(path, { disabled: true });
-  await row.getByRole("button", { name: "Make admin" }).click();
+  await row.getByRole("button", { name: "Change to admin" }).click();
   await changed(page).waitFor();
-  await row.getByRole("button", { name: "Let in" }).waitFor();
+  await row.getByRole("button", { name: "Enable" }).waitFor();
   expect(await now()).toEqual(["viewer", true]);
-  // Once it has been seen, it is changed.
-  await row.getByRole("button", { name: "Make admin" }).click();
-  await row.getByRole("button", { name: "Make admin" }).waitFor({ state: "detached" });
+  // After the newer state is shown, the change succeeds.
+  await row.getByRole("button", { name: "Change to admin" }).click();
+  await row.getByRole("button", { name: "Change to admin" }).waitFor({ state: "detached" });
   await expect.poll(() => changed(page).count()).toBe(0);
   expect(await now()).toEqual(["admin", true]);
-  await row.getByRole("button", { name: "Let in" }).click();
-  await row.getByRole("button", { name: "Lock out…" }).click();
-  // The question was about an admin.
+  await row.getByRole("button", { name: "Enable" }).click();
+  await row.getByRole("button", { name: "Disable…" }).click();
+  // The dialog was opened for an admin.
   await tenant.secret.patch(path, { role: "editor" });
-  await page.getByRole("dialog").getByRole("button", { name: "Lock out", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Disable", exact: true }).click();
   await changed(page).waitFor();
   expect(await page.getByRole("dialog").count()).toBe(0);
   await expect.poll(() => role.inputValue()).toBe("editor");
@@ -134,21 +134,21 @@ it("changes no user whom somebody else has changed, and shows how the user is no
   await context.close();
 });
 
-it("changes no user who changes between the look and the change", async () => {
+it("does not change a user who changes between the click and the request", async () => {
   const { tenant, path, page, context, row } = await openGuest();
   await row.getByRole("combobox").selectOption("admin");
   await page.route(`**${path}`, async (route) => {
     if (route.request().method() === "PATCH") await tenant.secret.patch(path, { disabled: true });
     await route.continue();
   });
-  await row.getByRole("button", { name: "Make admin" }).click();
+  await row.getByRole("button", { name: "Change to admin" }).click();
   await changed(page).waitFor();
-  await row.getByRole("button", { name: "Let in" }).waitFor();
+  await row.getByRole("button", { name: "Enable" }).waitFor();
   expect((await tenant.secret.get(path)).body).toMatchObject({ role: "viewer", disabled: true });
   await context.close();
 });
 
-it("changes no subscription that somebody else has changed, and shows how it is now", async () => {
+it("does not change a webhook that someone else has changed, and shows the current state", async () => {
   const tenant = await openTenant();
   const { body: hook } = await tenant.secret.post("/v2/webhooks/subscriptions", {
     url: "https://receiver.example.test/hook",
@@ -158,7 +158,7 @@ it("changes no subscription that somebody else has changed, and shows how it is 
   const { page, context } = await signedIn(browser, tenant, "admin", `/webhooks/${hook.subscription_id}`);
   const disable = page.getByRole("button", { name: "Disable", exact: true });
   await disable.waitFor();
-  // The page asks again every few seconds: here only once it is told to.
+  // The page polls every few seconds; here its requests are aborted until it has sent the change.
   let isHeld = true;
   await page.route(`**${path}`, (route) =>
     route.request().method() === "GET" && isHeld ? route.abort() : route.continue(),

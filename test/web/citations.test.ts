@@ -7,7 +7,7 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 useConsole();
 
 describe("a citation", () => {
-  it("opens its document in the browser, at the page, and runs no script of it", async () => {
+  it("opens its document in the browser at the cited page, without running its scripts", async () => {
     const { path, body: base } = await create(tenant);
     const text = "<script>document.title = 'run'</script> What is cited.";
     const resources = `${path}/resources`;
@@ -37,6 +37,38 @@ describe("a citation", () => {
     expect(popup.url()).toBe(address);
     expect(await popup.title()).not.toBe("run");
     expect(await popup.evaluate("self.origin")).toBe("null");
+    await context.close();
+  });
+});
+
+describe("a document download", () => {
+  it("is saved under the document's name", async () => {
+    const { path } = await create(tenant);
+    const { page, context } = await signedIn(browser, tenant, "viewer", "/");
+    const saved: (readonly [string, string])[] = [];
+    // Chromium removes quotes, direction marks and path separators from file names.
+    const names = [
+      "café.txt",
+      "日本語.pdf",
+      'a "b" c.txt',
+      "100%25.txt",
+      "\u{1F600}.txt",
+      "שלום.txt",
+      "x\u202egpj.exe.txt",
+    ];
+    for (const name of names) {
+      const form = new FormData();
+      form.append("file", new Blob([name.endsWith(".pdf") ? "%PDF-1.4 " : "", `The text of ${name}`]), name);
+      const { body } = await tenant.secret.post(`${path}/resources`, form);
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.evaluate(
+          `Object.assign(document.createElement("a"), { href: "${path}/resources/${body.resource_id}/download" }).click()`,
+        ),
+      ]);
+      saved.push([name, download.suggestedFilename()]);
+    }
+    expect(saved).toEqual(names.map((name) => [name, name.replaceAll(/["\u202e]/g, "_")]));
     await context.close();
   });
 });

@@ -20,7 +20,7 @@ async function editorAt(path: string): Promise<{ page: Page; context: BrowserCon
   return { page, context };
 }
 
-/** Sends what the button copies, as a shell would. */
+/** Sends the copied curl command as a shell would. */
 async function sendCopied(page: Page, place: Page | Locator): Promise<Answer> {
   await place.getByRole("button", { name: "Copy as curl" }).click();
   const read = () => page.evaluate<string>("navigator.clipboard.readText()");
@@ -33,12 +33,12 @@ async function sendCopied(page: Page, place: Page | Locator): Promise<Answer> {
   return tenant.secret.post(url.slice(tenant.target.url.length), JSON.parse(data.replaceAll("'\\''", "'")));
 }
 
-describe("copied as curl", () => {
-  it("a request goes on from a node with inputs as they are edited", async () => {
+describe("the copied curl command", () => {
+  it("resumes a run from a node with the edited inputs", async () => {
     const { run_id } = await endedRun();
     const { page, context } = await editorAt(`/runs/${run_id}?node=out-0`);
-    await page.getByRole("button", { name: "Go on from this node…" }).click();
-    const dialog = page.getByRole("dialog", { name: "Go on from a node" });
+    await page.getByRole("button", { name: "Resume from this node…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Resume from a node" });
     await dialog.getByLabel("in-0").fill("it's new");
     const { status, body } = await sendCopied(page, dialog);
     expect(status, JSON.stringify(body)).toBe(202);
@@ -47,10 +47,10 @@ describe("copied as curl", () => {
     await context.close();
   });
 
-  it("a request runs a run again", async () => {
+  it("reruns a run", async () => {
     const { run_id, project_id } = await endedRun();
     const { page, context } = await editorAt(`/runs/${run_id}`);
-    await page.getByRole("button", { name: "Run again…" }).click();
+    await page.getByRole("button", { name: "Rerun…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("in-0").fill("other");
     const { status, body } = await sendCopied(page, dialog);
@@ -59,11 +59,11 @@ describe("copied as curl", () => {
     await context.close();
   });
 
-  it("a request runs again all that a filter finds", async () => {
+  it("reruns all runs that match a filter", async () => {
     const { project_id } = await endedRun();
     const { page, context } = await editorAt(`/runs?project_id=${project_id}`);
-    await page.getByText("All that match…").click();
-    await page.getByRole("button", { name: "Run all again… 1" }).click();
+    await page.getByText("All matching runs").click();
+    await page.getByRole("button", { name: "Rerun… 1" }).click();
     const { status, body } = await sendCopied(page, page.getByRole("dialog"));
     expect([200, 201, 202], JSON.stringify(body)).toContain(status);
     const runs = () => tenant.secret.get("/v2/runs", { query: { project_id } });
@@ -71,7 +71,7 @@ describe("copied as curl", () => {
     await context.close();
   });
 
-  it("a request decides what waits, with the form as it is filled in", async () => {
+  it("decides an approval with the form's data", async () => {
     const { run_id, pause_id } = await pausedRun(tenant);
     const { page, context } = await editorAt(`/inbox/${pause_id}`);
     await page.getByLabel("Amount").fill("12");

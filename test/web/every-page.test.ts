@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Locator, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startModelStub } from "../../src/dev/model-stub.ts";
 import type { ModelStub } from "../../src/dev/model-stub.ts";
@@ -10,10 +10,10 @@ import { checkBothLooks, signedIn, text, visit } from "./support/console.ts";
 import { pausedRun } from "./support/pauses.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-/** A name that would be a script, were it ever taken for markup. */
+/** A name that would run a script if it were treated as markup. */
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-/** The parts of e-mail addresses that do not stand in one line. */
+/** Parts of e-mail addresses that are broken over several lines. */
 const BROKEN_WORDS = `[...document.querySelectorAll(".email")].flatMap((address) => [...address.childNodes])
   .filter((part) => part.nodeType === Node.TEXT_NODE)
   .flatMap((part) => {
@@ -73,7 +73,7 @@ describe("every page", () => {
       password: "a long enough password",
       role: "member",
     });
-    // The list of projects begins with the newest.
+    // The list of projects is newest first.
     const { body: projects } = await tenant.secret.get("/v2/projects");
     await tenant.secret.put(`/v2/projects/${projects.data[0].project_id}/members/${guest.user_id}`, { role: "viewer" });
     const { body: delivery } = await tenant.secret.post(`/v2/webhooks/subscriptions/${hook.subscription_id}/test`);
@@ -83,32 +83,42 @@ describe("every page", () => {
         for (const name of names) await page.locator("button, summary").filter({ hasText: name }).first().click();
         await page.getByRole("dialog").waitFor();
       };
+    const flowId = hostile.body.project_id as string;
+    const changed = nodes.map((node) => (node.id === "guard-0" ? { ...node, notes: HOSTILE } : node));
+    await tenant.secret.put(`/v2/projects/${flowId}/draft`, {
+      flow: { ...definition, description: HOSTILE, nodes: changed },
+    });
     dialogs = [
-      ["/runs", press("All that match…", "Cancel all…")],
-      ["/runs", press("All that match…", "Run all again…")],
+      ["/flows?create=empty", (page) => page.getByLabel("Name").waitFor()],
+      ["/flows?create=example", (page) => page.getByText("hello", { exact: true }).waitFor()],
+      ["/flows?create=paste", (page) => page.getByLabel("Flow (JSON)").fill(HOSTILE)],
+      [`/flows/${flowId}`, press("Publish…")],
+      [`/flows/${flowId}/call`, press("Create key…")],
+      ["/runs", press("All matching runs", "Cancel…")],
+      ["/runs", press("All matching runs", "Rerun…")],
       [`/runs/${open}`, press("Cancel…")],
-      [`/runs/${run.run_id}`, press("Run again…")],
-      [`/runs/${run.run_id}`, press("Go on from…")],
+      [`/runs/${run.run_id}`, press("Rerun…")],
+      [`/runs/${run.run_id}`, press("Resume from…")],
       [`/runs/${run.run_id}`, press("Compare…")],
-      [`/runs/${run.run_id}`, press("Dataset row…")],
-      [`/runs/${mapped}?node=map-0[0]/guard-0`, press(`Go on from ${HOSTILE}…`)],
-      ["/webhooks", press("Subscribe")],
+      [`/runs/${run.run_id}`, press("Add to dataset…")],
+      [`/runs/${mapped}?node=map-0[0]/guard-0`, press(`Resume from ${HOSTILE}…`)],
+      ["/webhooks", press("Add webhook")],
       [`/webhooks/${hook.subscription_id}`, press("Replay…")],
       [`/webhooks/${hook.subscription_id}`, press("Check a signature…")],
-      [`/webhooks/${hook.subscription_id}?delivery=${delivery.delivery_id}`, (page) => text(page, "What is sent")],
+      [`/webhooks/${hook.subscription_id}?delivery=${delivery.delivery_id}`, (page) => text(page, "Payload")],
       [
         `/background/knowledge-bases/${base.knowledge_base_id}?document=${document.resource_id}`,
-        (page) => text(page, "Passages"),
+        (page) => text(page, "Chunks"),
       ],
       ["/access", press("Add a user")],
-      ["/access?tab=keys", press("Make a key")],
+      ["/access?tab=keys", press("Create API key")],
       [
         "/access?tab=keys",
         async (page) => {
-          await press("Make a key")(page);
+          await press("Create API key")(page);
           await page.keyboard.type(HOSTILE);
           await page.keyboard.press("Enter");
-          await page.getByRole("dialog", { name: "The new key" }).waitFor();
+          await page.getByRole("dialog", { name: "New API key" }).waitFor();
         },
       ],
       ["/access?tab=keys", press("Revoke…")],
@@ -127,14 +137,22 @@ describe("every page", () => {
     pages = [
       ["/", table("Stuck runs")],
       ["/runs", heading("Runs")],
-      ["/runs?tag=none", heading("No run matches")],
+      ["/runs?tag=none", heading("No runs match these filters")],
       [`/runs/${run.run_id}`, heading("Timeline")],
       [`/runs/${run.run_id}?node=guard-0`, heading(HOSTILE)],
       [`/runs/${run.run_id}/compare/${again.run_id}`, heading("Compare two runs")],
       [`/runs/${talk}?node=agent-0`, heading("agent-0")],
-      ["/runs/0197f0a0-0000-7000-8000-000000000000", heading("There is no such run")],
+      ["/runs/0197f0a0-0000-7000-8000-000000000000", heading("Run not found")],
       ["/inbox", heading("Inbox")],
       [`/inbox/${pause_id}`, heading(`Pay ${HOSTILE}?`)],
+      ["/flows", table("Flows")],
+      ["/flows?q=nothing+like+it", heading("No flows match these filters")],
+      [`/flows/${flowId}/edit?node=guard-0`, heading("Node")],
+      [`/flows/${flowId}`, table("Versions")],
+      [`/flows/${flowId}/versions/1?node=guard-0`, heading("guard-0")],
+      [`/flows/${flowId}/compare/1/draft?node=guard-0`, heading("Settings and examples")],
+      [`/flows/${flowId}/call`, heading("OpenAPI")],
+      ["/flows/0197f0a0-0000-7000-8000-000000000000", heading("Flow not found")],
       ["/webhooks", heading("Webhooks")],
       ["/webhooks?failing=true", heading("Webhooks")],
       [`/webhooks/${hook.subscription_id}`, heading("Deliveries")],
@@ -145,32 +163,31 @@ describe("every page", () => {
       ["/access?tab=audit", table("Audit log")],
       ["/settings", heading("Limits")],
       ["/connections", table("Connections")],
-      ["/retention", table("Everything else")],
+      ["/retention", table("Other retention times")],
       ["/usage", table("Usage by project")],
       ["/background", table("Knowledge bases")],
       [`/background/knowledge-bases/${base.knowledge_base_id}`, table("Documents")],
-      [`/background/experiments/${experiment}`, table("Rows of the experiment")],
-      ["/nothing", heading("There is no such page")],
+      [`/background/experiments/${experiment}`, table("Experiment rows")],
+      ["/nothing", heading("Page not found")],
     ];
   });
 
-  it("looks at every route of the console", () => {
-    const source = readFileSync(new URL("../../web/links.ts", import.meta.url), "utf8");
-    const listed = /PAGE_PATHS = \[([^\]]*)\]/.exec(source)?.[1] ?? "";
-    const routes = [...listed.matchAll(/"([^"]+)"/g)].map(([, path]) => path ?? "");
+  it("is in the list of pages under test", () => {
+    const table = readFileSync(new URL("../../web/routes.tsx", import.meta.url), "utf8");
+    const routes = [...table.matchAll(/ page\(\s*"([^"]+)"/g)].map(([, path]) => path ?? "");
     expect(routes).toContain("/runs/:runId");
     const seen = pages.map(([path]) => path.replace(/\?.*/, ""));
     const isSeen = (route: string): boolean => {
-      const matches = new RegExp(`^${route.replaceAll(/:\w+/g, "[^/]+")}$`);
+      const matches = new RegExp(`^${route.replaceAll(/\/:\w+\?/g, "(/[^/]+)?").replaceAll(/:\w+/g, "[^/]+")}$`);
       return seen.some((path) => matches.test(path));
     };
     expect(routes.filter((route) => !isSeen(route))).toEqual([]);
-    // The router has no other than these.
-    const router = readFileSync(new URL("../../web/routes.tsx", import.meta.url), "utf8");
-    expect(router.match(/path=[^ ]+/g)).toEqual(["path={path}", 'path="*"']);
+    // The router has no other routes.
+    const router = readFileSync(new URL("../../web/shell/routing.tsx", import.meta.url), "utf8");
+    expect(router.match(/path=[^ ]+/g)).toEqual(["path={page.path}", 'path="*"']);
   });
 
-  it("console-xss: is harmless and without fault for axe, light and wide, dark and narrow", async () => {
+  it("console-xss: runs no injected script and has no axe violation, light and wide, dark and narrow", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin");
     for (const [path, [role, name]] of pages) {
       await visit(page, path);
@@ -184,40 +201,48 @@ describe("every page", () => {
     await context.close();
   }, 400_000);
 
-  it("shows on a phone where one is, however far to the side", async () => {
-    const { page, context } = await signedIn(browser, tenant, "admin", "/", { width: 360 });
-    const marked = page.locator('nav [aria-current="page"]');
-    for (const [path, names] of [
-      ["/retention", ["Settings"]],
-      ["/access?tab=audit", ["Access", "Audit log"]],
-      ["/access?tab=users", ["Access", "Users"]],
-      ["/", ["Home"]],
-    ] as const) {
-      await visit(page, path);
-      await expect.poll(() => marked.allTextContents()).toEqual(names);
-      const isSeen = async (place: Locator): Promise<boolean> => {
-        const { x = -1, width = 0 } = (await place.boundingBox()) ?? {};
-        return x >= 0 && x + width <= 360;
-      };
-      // It is scrolled to after it has been drawn.
-      for (const place of await marked.all()) await expect.poll(() => isSeen(place), { message: path }).toBe(true);
-      // A line of pages, and one of all else.
-      const { height = 0 } = (await page.locator("header").boundingBox()) ?? {};
-      expect(height, path).toBeLessThan(100);
-    }
-    await visit(page, "/access");
+  it("opens the navigation on a phone below one line, and closes it with Escape, outside and on another page", async () => {
+    const { page, context } = await signedIn(browser, tenant, "admin", "/retention", { width: 360 });
+    const nav = page.getByRole("navigation", { name: "Pages" });
+    const menu = page.getByRole("button", { name: "Menu" });
+    const { height = 0 } = (await page.locator("header").boundingBox()) ?? {};
+    expect(height).toBeLessThan(60);
+    expect(await nav.isVisible()).toBe(false);
+    await menu.click();
+    expect(await nav.locator('[aria-current="page"]').allInnerTexts()).toEqual(["Retention"]);
+    await checkBothLooks(page, "open menu");
+    await page.setViewportSize({ width: 360, height: 800 });
+    await page.keyboard.press("Escape");
+    await nav.waitFor({ state: "hidden" });
+    expect(await menu.evaluate((button) => button === button.ownerDocument.activeElement)).toBe(true);
+    await menu.click();
+    await page.mouse.click(180, 790);
+    await nav.waitFor({ state: "hidden" });
+    await menu.click();
+    await nav.getByRole("link", { name: "Access" }).click();
+    await page.getByRole("region", { name: "Users", exact: true }).waitFor();
+    expect(await nav.isVisible()).toBe(false);
+    expect(await page.title()).toBe("Access · Millrace");
     await page.locator(".email").first().waitFor();
     expect(await page.evaluate(BROKEN_WORDS)).toEqual([]);
+    // The current tab is scrolled into view after it has been drawn.
+    await visit(page, "/access?tab=audit");
+    const tab = page.locator('.tabs [aria-current="page"]', { hasText: "Audit log" });
+    const right = async (): Promise<number> => {
+      const { x = 0, width = 400 } = (await tab.boundingBox()) ?? {};
+      return x + width;
+    };
+    await expect.poll(right).toBeLessThanOrEqual(360);
     await context.close();
   });
 
-  it("console-xss: is harmless and without fault in its dialogs too", async () => {
+  it("console-xss: runs no injected script and has no axe violation in its dialogs", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin");
     for (const [at, [path, open]] of dialogs.entries()) {
       await visit(page, "/nothing");
-      await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+      await page.getByRole("heading", { name: "Page not found" }).waitFor();
       await visit(page, path);
-      await page.getByRole("heading", { name: "There is no such page" }).waitFor({ state: "detached" });
+      await page.getByRole("heading", { name: "Page not found" }).waitFor({ state: "detached" });
       await page.getByRole("heading", { level: 1 }).waitFor();
       await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
       await open(page);
@@ -231,15 +256,13 @@ describe("every page", () => {
   }, 400_000);
 });
 
-/** Where one is, as the navigation marks it. */
+/** The entries that the navigation marks as current. */
 function placeOf(path: string): string[] {
   const [, first = ""] = /^\/(\w*)/.exec(path) ?? [];
-  if (first === "nothing") return [];
-  if (first === "" || first === "background") return ["/console"];
-  return [`/console/${["connections", "retention", "usage"].includes(first) ? "settings" : first}`];
+  return first === "nothing" ? [] : [`/console${first && `/${first}`}`];
 }
 
-/** A run whose model was told, and has said, what would be markup. */
+/** A run whose model received and wrote text that would be markup. */
 async function talked(): Promise<string> {
   stub.answer(() => ({ text: [HOSTILE, `**${HOSTILE}**`] }));
   const { body: connection } = await tenant.secret.post("/v2/connections", {
@@ -263,7 +286,7 @@ async function talked(): Promise<string> {
   return body.run_id;
 }
 
-/** A run that has failed in an item of a map. */
+/** A run that failed in an item of a map. */
 async function failedInMap(): Promise<string> {
   const guard = { id: "guard-0", name: HOSTILE, type: "guard", config: { check: "false", message: HOSTILE } };
   const config = { items: "[1]", flow: nested([guard, { id: "o", type: "output" }], ["guard-0>o"]) };
@@ -290,7 +313,7 @@ async function hostileExperiment(): Promise<string> {
   return id;
 }
 
-/** A run that makes no progress. */
+/** Adds a stuck run. */
 async function addStuck(): Promise<void> {
   const retry = { max_attempts: 100, initial_interval_ms: 2000, backoff: 1 };
   const nodes = [

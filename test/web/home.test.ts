@@ -7,54 +7,62 @@ import { startHttpTarget } from "../support/http-target.ts";
 import { address, signedIn, text, visit } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-/** Time after which home asks anew for what it shows. */
+/** Interval at which Home refreshes. */
 const LOOKS_AGAIN_MS = 10_000;
 
 useConsole();
 
 describe("home", () => {
-  it("shows an admin what waits for workers, with the way to it", async () => {
+  it("shows an admin the queues, with links to the waiting work", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin");
     const queues = page.getByRole("region", { name: "Queues", exact: true });
     await queues.waitFor();
     expect(await queues.locator("tbody tr").count()).toBe(5);
     await expect.poll(() => queues.getByText("None").count(), { timeout: 30_000 }).toBe(0);
-    await page.getByRole("link", { name: /^Wait for a worker/ }).waitFor();
+    await page.getByRole("link", { name: /^Waiting for a worker/ }).waitFor();
     await queues.getByRole("link", { name: "Runs", exact: true }).click();
     await page.waitForURL(address(tenant, "/runs?state=PENDING&state=RUNNING&state=RESUMED"));
-    for (const name of ["Documents", "Syncs, experiments, run jobs"]) {
+    for (const name of ["Documents", "Syncs, experiments, bulk run jobs"]) {
       await page.goBack();
       await queues.getByRole("link", { name, exact: true }).click();
       await page.waitForURL(address(tenant, "/background"));
-      await page.getByRole("heading", { name: "In the background" }).waitFor();
+      await page.getByRole("heading", { name: "Background work" }).waitFor();
     }
     await context.close();
   });
 
-  it("shows an editor no queue: all organisations share them", async () => {
+  it("hides the queues from an editor, because all organisations share them", async () => {
     const { page, context } = await signedIn(browser, tenant, "editor");
     await page.getByRole("heading", { name: "Runs created" }).waitFor();
     await page.getByRole("heading", { name: "Stuck", exact: true }).waitFor();
     expect(await page.getByRole("heading", { name: "Queues and workers" }).count()).toBe(0);
-    expect(await page.getByRole("link", { name: /^Wait for a worker/ }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: /^Waiting for a worker/ }).count()).toBe(0);
     await context.close();
   });
 
-  it("sums the cost of models over the time that is chosen, and says how high its bars are", async () => {
-    const { page, context } = await signedIn(browser, tenant, "viewer");
-    await page.getByRole("heading", { name: "Models, last 24 hours" }).waitFor();
-    await page.getByRole("figure").getByText("Runs, up to 1").waitFor();
+  it("sums model costs over the selected time range, and shows the value of the highest bar", async () => {
+    const own = await openTenant();
+    const project_id = await own.deploy(echo());
+    for (const text of ["x", "y"])
+      await own.secret.post("/v2/runs", { project_id, inputs: { "in-0": text }, mode: "sync" });
+    // One bar, even if an hour ends between the two.
+    await own.withDatabase((database) =>
+      database.system((db) => db.query("update runs set created_at = now() - interval '2 hours'", [])),
+    );
+    const { page, context } = await signedIn(browser, own, "viewer");
+    await page.getByRole("heading", { name: "Model usage, last 24 hours" }).waitFor();
+    await page.getByRole("figure").getByText("Highest bar: 2", { exact: true }).waitFor();
     const asked = page.waitForRequest((request) => request.url().includes("/v2/usage?"));
-    await page.getByRole("combobox", { name: "How far back" }).selectOption("168");
+    await page.getByRole("combobox", { name: "Time range" }).selectOption("168");
     const from = new URL((await asked).url()).searchParams.get("from") ?? "";
-    await page.getByRole("heading", { name: "Models, last 7 days" }).waitFor();
+    await page.getByRole("heading", { name: "Model usage, last 7 days" }).waitFor();
     const hours = (Date.now() - Date.parse(from)) / 3_600_000;
     expect(hours).toBeGreaterThanOrEqual(168);
     expect(hours).toBeLessThan(169);
     await context.close();
   });
 
-  it("leads from a model's cost to the projects that used it, and on to their runs", async () => {
+  it("links a model's cost to the projects that used it, and those to their runs", async () => {
     const stub = await startModelStub();
     const { body: connection } = await tenant.secret.post("/v2/connections", {
       name: randomUUID(),
@@ -82,7 +90,7 @@ describe("home", () => {
     await page.waitForURL(address(tenant, "/usage?hours=24&model=well-used"));
     const projects = page.getByRole("region", { name: "Usage by project" });
     await projects.getByRole("link", { name: "Asks the model" }).waitFor();
-    // Of the other model nothing.
+    // Projects that used the other model are not listed.
     expect(await projects.locator("tbody tr").count()).toBe(1);
     const days = page.getByRole("region", { name: "Usage by day (UTC)" }).locator("tbody tr");
     await expect.poll(() => days.count()).toBe(1);
@@ -96,7 +104,7 @@ describe("home", () => {
     await context.close();
   });
 
-  it("leads to the connections that are broken, which can be tried again", async () => {
+  it("links to broken connections, which can be checked again", async () => {
     const upstream = await startHttpTarget();
     let taken = "sk-sound";
     upstream.onEvery(({ headers }, response) => {
@@ -118,15 +126,15 @@ describe("home", () => {
     const { page, context } = await signedIn(browser, tenant, "editor");
     await page.getByRole("link", { name: /^Broken connections\s*1\s*Broken one/ }).click();
     await page.waitForURL(address(tenant, "/connections?status=error"));
-    await page.getByText(`${upstream.url} answered 401.`).last().waitFor();
+    await page.getByText(`${upstream.url} returned status 401.`).last().waitFor();
     const rows = page.getByRole("region", { name: "Connections" }).locator("tbody tr");
     expect(await rows.count()).toBe(1);
     await page.getByRole("combobox", { name: "State" }).selectOption("");
     await rows.filter({ hasText: "Sound one" }).waitFor();
     const row = rows.filter({ hasText: "Broken one" });
-    await row.getByText("Refused").waitFor();
+    await row.getByText("Error").waitFor();
     await row.getByRole("button", { name: "Check Broken one" }).click();
-    await row.getByText("Refused").waitFor({ state: "detached" });
+    await row.getByText("Error").waitFor({ state: "detached" });
     const reader = await signedIn(browser, tenant, "viewer", "/connections");
     await reader.page.getByText("Sound one").waitFor();
     expect(await reader.page.getByRole("button", { name: /^Check/ }).count()).toBe(0);
@@ -134,7 +142,7 @@ describe("home", () => {
     await Promise.all([context.close(), reader.context.close()]);
   });
 
-  it("leads to the webhook that is failing, or to the list of all of them", async () => {
+  it("links to the failing webhook, or to the list if there are several", async () => {
     const own = await openTenant();
     const receiver = await startHttpTarget();
     receiver.onEvery((_, response) => void response.writeHead(410).end());
@@ -165,11 +173,11 @@ describe("home", () => {
     await figure.focus();
     await page.keyboard.press("Enter");
     await page.waitForURL(address(own, "/webhooks?failing=true"));
-    const rows = page.getByRole("region", { name: "Subscriptions" }).locator("tbody tr");
+    const rows = page.getByRole("region", { name: "Webhooks", exact: true }).locator("tbody tr");
     await expect.poll(() => rows.count()).toBe(2);
     await rows.filter({ hasText: "first-gone" }).waitFor();
     await rows.filter({ hasText: "second-gone" }).waitFor();
-    const which = page.getByRole("combobox", { name: "Which" });
+    const which = page.getByRole("combobox", { name: "Filter" });
     await which.selectOption("all");
     await page.waitForURL(address(own, "/webhooks"));
     await expect.poll(() => rows.count()).toBe(4);
@@ -181,7 +189,7 @@ describe("home", () => {
     await context.close();
   });
 
-  it("leads to lists that have what was created in the very moment in which a time begins", async () => {
+  it("links to lists that include runs created exactly at the start of the time range", async () => {
     const own = await openTenant();
     const { body: run } = await own.secret.post("/v2/runs", {
       project_id: await own.deploy(echo()),
@@ -192,7 +200,7 @@ describe("home", () => {
     const answered = page.waitForResponse((answer) => answer.url().includes("/v2/run-statistics"));
     await visit(page, "/");
     const { from, buckets } = await (await answered).json();
-    // A later answer begins at another time.
+    // A later response begins at another time, so it is blocked.
     await page.route("**/v2/run-statistics*", (route) => route.abort());
     const bars = page.getByRole("link", { name: /^Runs from .*: 1$/ });
     const hrefOf = async (name: RegExp): Promise<string> =>
@@ -223,7 +231,7 @@ describe("home", () => {
     await context.close();
   });
 
-  it("says of what failed last why, and what helps", async () => {
+  it("shows the reason and the fix of the last failures", async () => {
     const own = await openTenant();
     const { body: run } = await own.secret.post("/v2/runs", {
       project_id: await own.deploy(failing()),
@@ -231,23 +239,23 @@ describe("home", () => {
       mode: "sync",
     });
     const { page, context } = await signedIn(browser, own, "viewer");
-    const failures = page.getByRole("list", { name: "Runs that failed last" });
+    const failures = page.getByRole("list", { name: "Recent failed runs" });
     await failures.getByText("guard_failed").waitFor();
     await failures.getByText("It is not allowed").waitFor();
     const { hint } = (await own.secret.get(`/v2/runs/${run.run_id}`)).body.error;
-    await failures.getByText(`What helps: ${hint}`).waitFor();
+    await failures.getByText(`How to fix: ${hint}`).waitFor();
     await failures.getByRole("link").click();
     await page.waitForURL(address(own, `/runs/${run.run_id}`));
     await context.close();
   });
 
-  it("says what has come to the list of what is stuck while it is looked at, and what has gone", async () => {
+  it("announces runs that enter or leave the list of stuck runs while it is open", async () => {
     const own = await openTenant();
     const { body } = await own.secret.post("/v2/runs", { project_id: await own.deploy(slow(3600)), inputs: {} });
     const state = async () =>
       (await own.secret.get(`/v2/runs/${body.run_id}`, { query: { expand: "nodes" } })).body.nodes;
     await expect.poll(state).toContainEqual(expect.objectContaining({ path: "delay-0", state: "RUNNING" }));
-    /** A node that has been tried for a day makes its run stuck. */
+    /** A node that has been retrying for a day makes its run stuck. */
     const mark = (to: "RETRYING" | "RUNNING") =>
       own.withDatabase((database) =>
         database.system((db) =>
@@ -258,19 +266,19 @@ describe("home", () => {
         ),
       );
     const { page, context } = await signedIn(browser, own, "viewer", "/", { ownClock: true });
-    await text(page, "Nothing is stuck");
+    await text(page, "No stuck runs");
     await mark("RETRYING");
     await page.clock.fastForward(LOOKS_AGAIN_MS);
-    await text(page, "Just now: 1 more.");
+    await text(page, "Updated: 1 added.");
     await page.getByRole("table", { name: "Stuck runs" }).waitFor();
     await mark("RUNNING");
     await page.clock.fastForward(LOOKS_AGAIN_MS);
-    await text(page, "Just now: 1 gone.");
+    await text(page, "Updated: 1 removed.");
     await own.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
     await context.close();
   });
 
-  it("leads from each figure and each bar to the list behind it", async () => {
+  it("links each figure and each bar to the list behind it", async () => {
     const { body: run } = await tenant.secret.post("/v2/runs", {
       project_id: await tenant.deploy(asking()),
       inputs: {},
@@ -281,7 +289,7 @@ describe("home", () => {
       const href = await page.getByRole("link", { name }).getAttribute("href");
       return new URL(href ?? "", address(tenant, "/"));
     };
-    const counted = page.getByRole("table", { name: "Runs created, by how they stand" }).getByRole("row").last();
+    const counted = page.getByRole("table", { name: "Runs created, by current state" }).getByRole("row").last();
     await counted.waitFor({ state: "attached" });
     const { body: now } = await tenant.secret.get("/v2/run-statistics");
     const { paused, open } = now.buckets.at(-1);
@@ -290,9 +298,11 @@ describe("home", () => {
       String(paused),
       String(open - paused),
     ]);
-    expect((await targetOf(/^Took, median/)).searchParams.getAll("state")).toEqual(["COMPLETED", "FAILED"]);
-    expect((await targetOf(/^Wait for a decision/)).search).toBe("?show=all");
-    expect((await targetOf(/^All that failed/)).searchParams.get("created_after")).not.toBeNull();
+    await page.getByRole("link", { name: /^Failed.*% of completed and failed runs$/ }).waitFor();
+    expect((await targetOf(/^In progress/)).searchParams.getAll("state")).toEqual(["PENDING", "RUNNING", "RESUMED"]);
+    expect((await targetOf(/^Median duration/)).searchParams.getAll("state")).toEqual(["COMPLETED", "FAILED"]);
+    expect((await targetOf(/^Waiting for approval/)).search).toBe("?show=all");
+    expect((await targetOf(/^View all failed runs/)).searchParams.get("created_after")).not.toBeNull();
 
     const bar = page.getByRole("link", { name: /^Runs from .*: [1-9]/ }).last();
     await bar.focus();

@@ -17,19 +17,19 @@ async function pausedRun(
   return { run_id: body.run_id, pause_id: run.pauses[0].pause_id, project_id };
 }
 const open = (page: Page, pauseId: string) => page.goto(address(tenant, `/inbox/${pauseId}`));
-const rows = (page: Page) => page.getByRole("navigation", { name: "Open pauses" }).getByRole("link");
+const rows = (page: Page) => page.getByRole("navigation", { name: "Waiting approvals" }).getByRole("link");
 
-describe("who answers", () => {
-  it("is a filter of the list, in the address: what is mine, what I may answer, all", async () => {
+describe("the assignee of an approval", () => {
+  it("can be a list filter in the URL: assigned to me, decidable by me, all", async () => {
     const { page, context, email } = await signedIn(browser, tenant, "editor", "/inbox");
-    await text(page, "Nothing waits for a decision");
+    await text(page, "No approvals waiting");
     await pausedRun({ message: "Mine", assignees: { users: [email] } });
     await pausedRun({ message: "Theirs", assignees: { roles: ["admin"] } });
     await pausedRun({ message: "Anybody's" });
     const shown = async (...messages: string[]) => {
       await expect.poll(() => page.locator(".inbox-message").allTextContents(), { timeout: 20_000 }).toEqual(messages);
     };
-    // What comes to a list that has something waits until it is asked for.
+    // New approvals appear in a non-empty list only after "Show" is pressed.
     const taken = async () => {
       const show = page.getByRole("button", { name: "Show", exact: true });
       if ((await show.count()) > 0) await show.click();
@@ -43,14 +43,14 @@ describe("who answers", () => {
     await shown("Mine", "Theirs", "Anybody's");
     await page.reload();
     await shown("Mine", "Theirs", "Anybody's");
-    await rows(page).filter({ hasText: "Theirs" }).getByText("Others are asked").click();
+    await rows(page).filter({ hasText: "Theirs" }).getByText("Assigned to others").click();
     await page.getByRole("heading", { name: "Theirs" }).waitFor();
-    // The filter stays with the one that is chosen.
+    // Opening an approval keeps the filter.
     expect(new URL(page.url()).search).toBe("?show=all");
     await context.close();
   });
 
-  it("is said at a pause, with the quorum so far; others get no form", async () => {
+  it("is shown with the quorum so far, and others get no form", async () => {
     const [one, other, admin] = await Promise.all([
       signedIn(browser, tenant, "editor"),
       signedIn(browser, tenant, "editor"),
@@ -59,15 +59,15 @@ describe("who answers", () => {
     const users = [one.email, other.email];
     const { run_id, pause_id } = await pausedRun({ message: "Go?", assignees: { users }, required_approvals: 2 });
     await open(admin.page, pause_id);
-    await text(admin.page, `You are not asked: only ${one.email}, ${other.email} can answer this.`);
-    await text(admin.page, "Nobody has answered yet.");
+    await text(admin.page, `Only ${one.email}, ${other.email} can decide this.`);
+    await text(admin.page, "No decisions yet.");
     expect(await admin.page.getByRole("button", { name: "Approve" }).count()).toBe(0);
     expect(await admin.page.getByLabel(/Comment/).count()).toBe(0);
 
     await open(one.page, pause_id);
-    await text(one.page, `May answer: you, ${other.email}.`);
+    await text(one.page, `Can decide: you, ${other.email}.`);
     await one.page.getByRole("button", { name: "Approve" }).click();
-    await text(one.page, "You have answered. It waits for others.");
+    await text(one.page, "You have decided. Waiting for other assignees.");
     await text(one.page, "Approve: 1 of 2 (you)");
     await text(admin.page, `Approve: 1 of 2 (${one.email})`);
     await open(other.page, pause_id);
@@ -97,7 +97,7 @@ describe("the message of an approval", () => {
     `${"*".repeat(5000)}a${"*".repeat(5000)}`,
   ].join("\n");
 
-  it("is Markdown: nothing in it runs, nothing is fetched, and links say where they lead", async () => {
+  it("is rendered as Markdown without scripts or remote content, and links show their target", async () => {
     const { pause_id } = await pausedRun({ message: "{{in-0}}" }, HOSTILE);
     const { page, context } = await signedIn(browser, tenant, "editor", "/inbox");
     const foreign: string[] = [];
@@ -127,7 +127,7 @@ describe("the message of an approval", () => {
   });
 });
 
-describe("a form", () => {
+describe("an approval form", () => {
   const FORM = {
     type: "object",
     required: ["contract", "reason"],
@@ -137,21 +137,21 @@ describe("a form", () => {
     },
   };
 
-  it("takes files and Markdown; a file that is too long is refused before it is sent", async () => {
+  it("accepts files and Markdown, and rejects a file that is too large before it is sent", async () => {
     const { run_id, pause_id } = await pausedRun({ message: "Sign?", form: FORM });
     const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
     const file = page.getByLabel("Contract");
     expect(await file.getAttribute("accept")).toBe("application/pdf");
     const named = { name: "contract.pdf", mimeType: "application/pdf" };
     await file.setInputFiles({ ...named, buffer: Buffer.alloc(48 * 1024 + 1) });
-    await text(page, "contract.pdf has 49 KiB; at most 47 KiB can be sent.");
+    await text(page, "contract.pdf is 49 KiB. The limit is 47 KiB.");
     const content = Buffer.from(Array.from({ length: 40_000 }, (_, at) => at % 256));
     await file.setInputFiles({ ...named, buffer: content });
     await text(page, "40 KiB");
     await page.getByRole("button", { name: "Remove" }).click();
     await expect.poll(() => file.inputValue()).toBe("");
     await page.getByRole("button", { name: "Approve" }).click();
-    await text(page, "must be given");
+    await text(page, "is required");
     await file.setInputFiles({ ...named, buffer: content });
 
     await page.getByLabel("Reason").fill("It is *good*.\n\n<img src=x onerror=alert(1)>");
@@ -172,7 +172,7 @@ describe("a form", () => {
   it.each([
     ["a phone", { width: 360, height: 740 }],
     ["a dark desktop", { theme: "dark" }],
-  ] as ReadonlyArray<readonly [string, View]>)("fits %s", async (_, view) => {
+  ] as ReadonlyArray<readonly [string, View]>)("fits %s without horizontal scrolling", async (_, view) => {
     const { page, context, email } = await signedIn(browser, tenant, "editor", "/", view);
     const message =
       "Sign the **contract** with Ada?\n\n1. Read [it](https://contracts.example/12)\n2. Decide\n\n> Soon.";

@@ -10,7 +10,7 @@ beforeAll(async () => {
   ({ page } = await signedIn(browser, tenant, "editor", "/inbox"));
 });
 
-/** Opens the pause of a new run whose approval has a form of these members. */
+/** Opens the pause of a new run whose approval form has these fields. */
 async function openForm(properties: Record<string, object>, required: string[] = []): Promise<{ run_id: string }> {
   const form = { type: "object", required, properties };
   const project_id = await tenant.deploy(asking({ form, message: "Fill {{in-0}}" }));
@@ -21,7 +21,7 @@ async function openForm(properties: Record<string, object>, required: string[] =
   return { run_id: body.run_id };
 }
 const approve = () => page.getByRole("button", { name: "Approve" }).click();
-/** What the run was given. */
+/** The data that the run received. */
 async function answered(run_id: string): Promise<unknown> {
   await text(page, /by you/);
   const run = await tenant.until(run_id, "COMPLETED");
@@ -34,7 +34,7 @@ describe("a list in a form", () => {
     ["any JSON", {}, ["[1]", "[2]", "[3]"], [[2], [3]]],
     ["texts", { type: "string" }, ["a", "b", "c"], ["b", "c"]],
   ] as ReadonlyArray<readonly [string, object, string[], unknown[]]>)(
-    "of %s shows what it sends when one is removed",
+    "of %s sends exactly the shown items after one is removed",
     async (_, items, typed, sent) => {
       const { run_id } = await openForm({ list: { type: "array", title: "List", items } }, ["list"]);
       const fields = page.getByRole("textbox", { name: /^Item/ });
@@ -42,7 +42,7 @@ describe("a list in a form", () => {
         await page.getByRole("button", { name: "Add" }).click();
         await fields.nth(at).fill(each);
       }
-      await page.getByRole("button", { name: "Remove 1" }).click();
+      await page.getByRole("button", { name: "Remove item 1" }).click();
       await fields.nth(2).waitFor({ state: "detached" });
       expect(await Promise.all([0, 1].map((at) => fields.nth(at).inputValue()))).toEqual(typed.slice(1));
       await approve();
@@ -50,7 +50,7 @@ describe("a list in a form", () => {
     },
   );
 
-  it("keeps the texts of lists within it apart", async () => {
+  it("keeps the texts of nested lists separate", async () => {
     const row = { type: "array", items: { type: "number", title: "Cell" } };
     const { run_id } = await openForm({ rows: { type: "array", title: "Rows", items: row } }, ["rows"]);
     const add = page.getByRole("button", { name: "Add" });
@@ -60,7 +60,7 @@ describe("a list in a form", () => {
     await add.last().click();
     await add.nth(1).click();
     await page.getByLabel("Cell 1").nth(1).fill("2");
-    await page.getByRole("button", { name: "Remove 1" }).nth(1).click();
+    await page.getByRole("button", { name: "Remove item 1" }).nth(1).click();
     await expect.poll(() => page.getByLabel("Cell 1").count()).toBe(1);
     expect(await page.getByLabel("Cell 1").inputValue()).toBe("2");
     await approve();
@@ -69,14 +69,14 @@ describe("a list in a form", () => {
 });
 
 describe("a form", () => {
-  it("has its fields in the order in which they are written", async () => {
+  it("has its fields in the order of the schema", async () => {
     const names = ["surname", "name", "street", "no"];
     await openForm(Object.fromEntries(names.map((name) => [name, { type: "string" }])), names);
     const labels = await page.locator("form label").allInnerTexts();
     expect(labels.filter((each) => names.includes(each))).toEqual(names);
   });
 
-  it("sends a date, a choice, a list and an object within it as they are typed", async () => {
+  it("sends a date, a choice, a list and a nested object as entered", async () => {
     const address = {
       type: "object",
       title: "Address",
@@ -89,7 +89,7 @@ describe("a form", () => {
         size: { enum: ["small", "large", 3], title: "Size" },
         parts: { type: "array", title: "Parts", items: { type: "string", title: "Part" } },
         address,
-        // Nothing is given of it: its own required members are not missed.
+        // Left empty, so its required fields must not be reported as missing.
         billing: { ...address, title: "Billing" },
       },
       ["day", "size", "parts", "address"],
@@ -102,7 +102,7 @@ describe("a form", () => {
     }
     const group = page.getByRole("group", { name: "Address" });
     await approve();
-    await text(page, "must be given");
+    await text(page, "is required");
     expect(await group.getByLabel("Street").getAttribute("aria-invalid")).toBe("true");
     expect(await violations(page)).toEqual([]);
     await group.getByLabel("Street").fill("Mill Lane");
@@ -116,20 +116,52 @@ describe("a form", () => {
     });
   });
 
-  it("sends no earlier value of a text that is no JSON", async () => {
+  it("sends nothing while a text is not valid JSON", async () => {
     const { run_id } = await openForm({ any: { title: "Anything" } }, ["any"]);
     const field = page.getByLabel("Anything");
     await field.fill('{"a": 1}');
     await field.fill('{"a": 12');
     await approve();
-    await text(page, "One field cannot be read as it is.");
+    await text(page, "One field is not valid.");
     expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.state).toBe("PAUSED");
     await field.fill('{"a": 12}');
     await approve();
     expect(await answered(run_id)).toEqual({ any: { a: 12 } });
   });
 
-  it("takes a box that is not ticked for no, and says at the box what is wrong with it", async () => {
+  it("silent-digits: sends numbers as entered, or rejects them at their field", async () => {
+    const properties = { n: { type: "integer", title: "Number" }, j: { title: "Anything" } };
+    const { run_id } = await openForm(properties, ["n", "j"]);
+    const fields = { Number: page.getByLabel("Number"), Anything: page.getByLabel("Anything") };
+    await fields.Number.fill("5");
+    await fields.Anything.fill("{}");
+    for (const [label, typed, said] of [
+      ["Number", "9007199254740993", "The number 9007199254740993 would lose digits"],
+      ["Number", "1e400", "The number 1e400 would lose digits"],
+      ["Anything", '{"a":[0,{"id":9007199254740993}]}', "a[1].id: the number 9007199254740993 would lose digits"],
+      ["Anything", "[1, 1e400]", "[1]: the number 1e400 would lose digits"],
+      ["Anything", '{"a":{"b":1,"c":"\\",\\"b\\":","\\u0062":2}}', "a.b appears twice"],
+    ] as const) {
+      const before = await fields[label].inputValue();
+      await fields[label].fill(typed);
+      await text(page, said);
+      await approve();
+      await text(page, "One field is not valid.");
+      expect(await fields[label].getAttribute("aria-invalid")).toBe("true");
+      expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.state).toBe("PAUSED");
+      await fields[label].fill(before);
+    }
+    await fields.Number.fill("0x10");
+    await approve();
+    await text(page, "must be integer");
+    await fields.Number.fill("9007199254740991.0");
+    await fields.Anything.fill('{"id":"9007199254740993","n":[1e21,0.10,-0.5e-3]}');
+    await approve();
+    const n = Number.MAX_SAFE_INTEGER;
+    expect(await answered(run_id)).toEqual({ n, j: { id: "9007199254740993", n: [1e21, 0.1, -0.0005] } });
+  });
+
+  it("treats an unticked box as false, and shows errors at the box", async () => {
     const { run_id } = await openForm(
       {
         agreed: { type: "boolean", title: "Agreed", description: "In writing" },
@@ -148,7 +180,7 @@ describe("a form", () => {
     expect(await answered(run_id)).toEqual({ agreed: false, must: true });
   });
 
-  it("is rejected without being filled in, whatever it begins with; what was filled in goes along", async () => {
+  it("can be rejected without its required fields, and sends the fields that are filled in", async () => {
     const form = { amount: { type: "number", title: "Amount", default: 5 }, why: { type: "string", title: "Why" } };
     const bare = await openForm(form, ["amount", "why"]);
     await page.getByRole("button", { name: "Reject" }).click();

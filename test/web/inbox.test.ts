@@ -8,24 +8,24 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
 
-/** What the form says at a field. */
+/** The message at a form field. */
 const describedBy = async (field: Locator): Promise<string | null> => {
   const id = await field.getAttribute("aria-describedby");
   return id === null ? null : field.page().locator(`[id="${id}"]`).innerText();
 };
 
 describe("the inbox", () => {
-  it("keeps a pause open where its form is wrong, says so at the field, and takes it where it is right", async () => {
+  it("shows form errors at the field and keeps the approval open until the form is valid", async () => {
     const { run_id, pause_id } = await pausedRun(tenant);
     const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
     const amount = page.getByLabel("Amount");
     await page.getByRole("button", { name: "Approve" }).click();
-    await expect.poll(() => describedBy(amount)).toBe("must be given");
+    await expect.poll(() => describedBy(amount)).toBe("is required");
     await amount.fill("1000");
     await page.getByRole("button", { name: "Approve" }).click();
     await expect.poll(() => describedBy(amount)).toBe("must be <= 100");
     expect(await amount.getAttribute("aria-invalid")).toBe("true");
-    // The next thing to do is to correct it.
+    // The focus is on the field to correct.
     await amount.and(page.locator(":focus")).waitFor();
     expect((await tenant.secret.get(`/v2/runs/${run_id}`)).body.state).toBe("PAUSED");
     await page.getByLabel("Amount").fill("10");
@@ -36,7 +36,7 @@ describe("the inbox", () => {
     await context.close();
   });
 
-  it("tells the second of two people who decided, and takes the form away", async () => {
+  it("tells the slower of two people who decided, and removes the form", async () => {
     const { pause_id } = await pausedRun(tenant);
     const [one, other] = await Promise.all([
       signedIn(browser, tenant, "editor", `/inbox/${pause_id}`),
@@ -50,10 +50,10 @@ describe("the inbox", () => {
     await Promise.all([one.context.close(), other.context.close()]);
   });
 
-  it("has more than a page of pauses, says what comes and goes, and asks little of the service", async () => {
+  it("handles more than a page of approvals, announces changes, and sends few requests", async () => {
     const own = await openTenant();
     const { pause_id } = await pausedRun(own, "Zoe");
-    // As it waits in one run more than a hundred times: rows only.
+    // Inserts more than a hundred pauses of this run directly as rows.
     await own.withDatabase((database) =>
       database.org(own.org_id, (db) =>
         db.query(
@@ -73,21 +73,21 @@ describe("the inbox", () => {
       if (pathname.startsWith("/v2/pauses")) asked.push(pathname);
     });
     await page.goto(address(own, `/inbox/${pause_id}`));
-    const rows = page.getByRole("navigation", { name: "Open pauses" }).getByRole("link");
+    const rows = page.getByRole("navigation", { name: "Waiting approvals" }).getByRole("link");
     await expect.poll(() => rows.count()).toBe(100);
     await page.getByRole("link", { name: /^Inbox\s*100\+/ }).waitFor();
-    await page.getByRole("button", { name: "Later ones" }).click();
+    await page.getByRole("button", { name: "Load more" }).click();
     await expect.poll(() => rows.count()).toBe(121);
 
     asked.length = 0;
-    // By the clock of the page, which goes on while this test works.
+    // Measured by the clock of the page, which keeps running while the test works.
     const now = (): Promise<number> => page.evaluate<number>("Date.now()");
     const began = await now();
     for (let second = 0; second < 60; second += 1) {
       await page.clock.runFor(1000);
       await page.evaluate("new Promise((resolve) => requestIdleCallback(resolve))");
     }
-    // Each page of the list and the one that is open, every 5 s.
+    // Each page of the list, and the open pause, are fetched every 5 s.
     const seconds = ((await now()) - began) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(60);
     expect(asked.length).toBeLessThanOrEqual((seconds / 5) * 3 + 3);
@@ -110,19 +110,19 @@ describe("the inbox", () => {
     await expect
       .poll(async () => {
         await page.clock.runFor(5000);
-        return page.getByText("1 gone", { exact: true }).count();
+        return page.getByText("1 removed", { exact: true }).count();
       })
       .toBeGreaterThan(0);
     await Promise.all([context.close(), same.close()]);
   });
 
-  it("shows a viewer what is asked, and no way to decide", async () => {
+  it("shows a viewer the question without decision buttons", async () => {
     const { pause_id } = await pausedRun(tenant, "**Grace** <i>");
     const { page, context } = await signedIn(browser, tenant, "viewer", `/inbox/${pause_id}`);
-    // The list has the words alone.
+    // The list shows the text without Markdown formatting.
     await expect.poll(() => page.locator(".inbox-message").allInnerTexts()).toContain("Pay Grace <i>?");
     await page.getByRole("heading", { name: "Pay Grace <i>?" }).waitFor();
-    await text(page, "may read this and not decide it");
+    await text(page, "can view this approval but not decide it");
     expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
     await context.close();
   });

@@ -22,7 +22,7 @@ const focusComes = async (locator: Locator): Promise<void> => {
   await expect.poll(() => hasFocus(locator)).toBe(true);
 };
 
-/** Chooses an option by its arrow, once it is there: letters that are typed too slowly choose another one. */
+/** Chooses an option with an arrow key after it has loaded, because typing its letters too slowly selects another one. */
 async function choose(page: Page, select: Locator, label: string): Promise<void> {
   await select.locator("option", { hasText: label }).first().waitFor({ state: "attached" });
   const chosen = (): Promise<string> =>
@@ -36,7 +36,7 @@ interface Select {
   readonly selectedOptions: ReadonlyArray<{ readonly text: string }>;
 }
 
-/** Goes there as somebody without a mouse does. */
+/** Moves the focus with the keyboard, as a user without a mouse does. */
 async function tabTo(page: Page, locator: Locator, key: "Tab" | "Shift+Tab" = "Tab"): Promise<void> {
   await locator.waitFor();
   for (let steps = 0; steps < 80 && !(await hasFocus(locator)); steps++) await page.keyboard.press(key);
@@ -53,7 +53,7 @@ async function connect(name: string, url = stub.url): Promise<string> {
   return body.connection_id;
 }
 
-describe("the page of usage, without a mouse", () => {
+describe("the usage page, without a mouse", () => {
   beforeAll(async () => {
     const connection_id = await connect(randomUUID());
     for (const model of ["keys-one", "keys-two"]) {
@@ -68,23 +68,23 @@ describe("the page of usage, without a mouse", () => {
     }
   });
 
-  it("is filtered, gone through by j and k, and left to the runs of a project", async () => {
+  it("can be filtered, moved through with j and k, and left for the runs of a project", async () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", "/usage");
     const model = page.getByRole("combobox", { name: "Model" });
     const table = (by: string): Locator => page.getByRole("region", { name: `Usage by ${by}`, exact: true });
     await table("day (UTC)").waitFor();
-    // Each table can be scrolled by the arrow keys.
+    // Each table can get the focus, so that arrow keys scroll it.
     for (const by of ["model", "project", "day (UTC)"]) await tabTo(page, table(by));
     await page.keyboard.press("/");
     await focusComes(model);
     await page.keyboard.press("Tab");
-    await focusComes(page.getByRole("combobox", { name: "How far back" }));
+    await focusComes(page.getByRole("combobox", { name: "Time range" }));
     const read = ["model", "project", "day"].map((by) =>
       page.waitForResponse((answer) => answer.url().includes(`/v2/usage?group_by=${by}`)),
     );
     await page.keyboard.press("ArrowDown");
     await page.waitForURL(address(tenant, "/usage?hours=168"));
-    // The tables of a day are gone, and those of a week are there.
+    // Waits until the tables of the day are replaced by those of the week.
     await Promise.all(read);
     await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
     await tabTo(page, table("model").getByRole("link").first());
@@ -96,7 +96,7 @@ describe("the page of usage, without a mouse", () => {
     const chosen = (await table("model").getByRole("link").nth(1).innerText()).trim();
     await page.keyboard.press("Enter");
     await page.waitForURL(address(tenant, `/usage?hours=168&model=${chosen}`));
-    // The list that the link was in has gone, and the tables of all models go once this one's are there.
+    // Following the link replaces the list that contained it, and the tables of all models by those of this one.
     const left = table("project").getByRole("link");
     await expect.poll(() => left.allInnerTexts()).toEqual([`Asks ${chosen}`]);
     await expect.poll(() => page.evaluate<boolean>("document.activeElement.closest('#content') !== null")).toBe(true);
@@ -109,10 +109,10 @@ describe("the page of usage, without a mouse", () => {
   });
 });
 
-describe("the page of connections, without a mouse", () => {
+describe("the connections page, without a mouse", () => {
   const check = (page: Page, name: string): Locator => page.getByRole("button", { name: `Check ${name}`, exact: true });
 
-  it("keeps the focus on a connection that is checked, and goes on from there", async () => {
+  it("keeps the focus on a connection that is checked, and continues from there", async () => {
     const names = [1, 2, 3].map((at) => `keys ${at} ${randomUUID()}`);
     for (const name of names) await connect(name);
     const { page, context } = await signedIn(browser, tenant, "editor", "/connections");
@@ -128,7 +128,7 @@ describe("the page of connections, without a mouse", () => {
       await route.continue();
     });
     await page.keyboard.press("Enter");
-    // As long as the request is under way the button can do nothing, and a browser takes the focus from it.
+    // The button is disabled during the request, so the browser drops the focus.
     await expect.poll(() => rows.nth(1).isDisabled()).toBe(true);
     await expect.poll(() => page.evaluate<string>("document.activeElement.tagName")).toBe("BODY");
     answer();
@@ -147,8 +147,8 @@ describe("the page of connections, without a mouse", () => {
     await context.close();
   });
 
-  it("puts the focus on the next one where what was checked leaves the list", async () => {
-    // At first nothing can be said of the key.
+  it("moves the focus to the next connection if the checked one leaves the list", async () => {
+    // At first the provider cannot check the key.
     const upstream = await startHttpTarget();
     upstream.on("/v1/models", (_, response) => {
       response.writeHead(404).end();
@@ -163,7 +163,7 @@ describe("the page of connections, without a mouse", () => {
     await page.keyboard.press("/");
     const state = page.getByRole("combobox", { name: "State" });
     await focusComes(state);
-    await choose(page, state, "Not verified");
+    await choose(page, state, "Unverified");
     await page.waitForURL(address(tenant, "/connections?status=unverified"));
     const names = (): Promise<Array<string | null>> =>
       rows.evaluateAll((all) => all.map((each) => each.getAttribute("aria-label")));
@@ -196,7 +196,7 @@ describe("the members of a project, without a mouse", () => {
       ),
     );
 
-  it("are given a role, another one, and none; the focus stays where the work goes on", async () => {
+  it("can be given a role, another role and none, and the focus always moves to the next control", async () => {
     const project_id = await tenant.deploy(asking());
     const emails = await guests(randomUUID());
     const [first = "", second = "", third = ""] = emails;
@@ -211,7 +211,7 @@ describe("the members of a project, without a mouse", () => {
       await page.keyboard.press("Tab");
       await page.keyboard.press("Enter");
       await page.getByLabel(`Role of ${email}`, { exact: true }).waitFor();
-      // The form is empty again, for the next one.
+      // The form is reset for the next member.
       await focusComes(user);
     }
     expect(await rolesIn(project_id)).toEqual({ [first]: "viewer", [second]: "editor", [third]: "viewer" });
@@ -219,7 +219,7 @@ describe("the members of a project, without a mouse", () => {
     const role = page.getByLabel(`Role of ${first}`, { exact: true });
     await tabTo(page, role, "Shift+Tab");
     await page.keyboard.press("ArrowDown");
-    const apply = page.getByRole("button", { name: "Make editor" });
+    const apply = page.getByRole("button", { name: "Change to editor" });
     await page.keyboard.press("Tab");
     await focusComes(apply);
     await page.keyboard.press("Enter");
@@ -228,10 +228,10 @@ describe("the members of a project, without a mouse", () => {
     expect((await rolesIn(project_id))[first]).toBe("editor");
 
     const takeAway = (email: string): Locator =>
-      page.getByRole("button", { name: `Take away the role of ${email}`, exact: true });
+      page.getByRole("button", { name: `Remove the role of ${email}`, exact: true });
     const rows = page.locator("#content [data-row]");
     const order = await rows.evaluateAll((all) => all.map((each) => each.getAttribute("aria-label") ?? ""));
-    const [one = "", two = "", three = ""] = order.map((label) => label.replace("Take away the role of ", ""));
+    const [one = "", two = "", three = ""] = order.map((label) => label.replace("Remove the role of ", ""));
     await tabTo(page, takeAway(two));
     await page.keyboard.press("Enter");
     await takeAway(two).waitFor({ state: "detached" });
@@ -240,20 +240,20 @@ describe("the members of a project, without a mouse", () => {
     await takeAway(three).waitFor({ state: "detached" });
     await focusComes(takeAway(one));
     await page.keyboard.press("Enter");
-    await page.getByText("Nobody has a role in this project yet").waitFor();
+    await page.getByText("No members yet").waitFor();
     await focusComes(user);
     expect(await rolesIn(project_id)).toEqual({});
     await context.close();
   });
 
-  it("are set in a dialog too, which keeps the focus and gives it back at Escape", async () => {
+  it("can be given a role in a dialog, which returns the focus at Escape", async () => {
     const project_id = await tenant.deploy(asking());
     const name = `keys ${randomUUID()}`;
     await tenant.secret.patch(`/v2/projects/${project_id}`, { name });
     const [email = ""] = await guests(randomUUID());
     const { page, context } = await signedIn(browser, tenant, "admin", "/access");
     const row = page.locator("tbody tr").filter({ hasText: email });
-    const open = row.getByRole("button", { name: "Projects…" });
+    const open = row.getByRole("button", { name: "Project roles…" });
     await tabTo(page, open);
     await page.keyboard.press("Enter");
     const dialog = page.getByRole("dialog");
@@ -262,10 +262,10 @@ describe("the members of a project, without a mouse", () => {
     await choose(page, project, name);
     await tabTo(page, dialog.getByRole("button", { name: "Add", exact: true }));
     await page.keyboard.press("Enter");
-    const remove = dialog.getByRole("button", { name: `Take away the role in ${name}` });
+    const remove = dialog.getByRole("button", { name: `Remove the role in ${name}` });
     await remove.waitFor();
     expect(await rolesIn(project_id)).toEqual({ [email]: "viewer" });
-    // All the way round, in both directions: nothing of the page behind it.
+    // Tab cycles in both directions and never reaches the page behind the dialog.
     for (const key of ["Tab", "Shift+Tab"])
       for (let steps = 0; steps < 15; steps++) {
         await page.keyboard.press(key);
@@ -280,10 +280,10 @@ describe("the members of a project, without a mouse", () => {
     await focusComes(open);
     expect(await rolesIn(project_id)).toEqual({});
 
-    const lock = row.getByRole("button", { name: "Lock out…" });
+    const lock = row.getByRole("button", { name: "Disable…" });
     await tabTo(page, lock);
     await page.keyboard.press("Enter");
-    await focusComes(dialog.getByRole("button", { name: "Keep it as it is" }));
+    await focusComes(dialog.getByRole("button", { name: "Cancel" }));
     await page.keyboard.press("Escape");
     await focusComes(lock);
     await context.close();

@@ -7,23 +7,23 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
 
-/** What has the focus: its element and text. The links to pages are called as their headings are. */
+/** Tag and text of the focused element; the tag tells a heading from the link with the same text. */
 const focused = (page: Page) =>
   page.evaluate<string>("document.activeElement.tagName + ' ' + document.activeElement.textContent");
 
 describe("the focus", () => {
-  it("goes into a dialog, to the field to begin with, and back to what opened it, or to the page where that is gone", async () => {
+  it("moves into a dialog to its first field, then back to the button that opened it, or to the page if that button is gone", async () => {
     const { body: key } = await tenant.secret.post("/v2/api-keys", { name: "short-lived", kind: "public" });
     const { page, context } = await signedIn(browser, tenant, "admin", "/access?tab=keys");
-    await page.getByRole("button", { name: "Make a key" }).focus();
+    await page.getByRole("button", { name: "Create API key" }).focus();
     await page.keyboard.press("Enter");
-    await page.getByRole("dialog", { name: "Make a key" }).waitFor();
+    await page.getByRole("dialog", { name: "Create API key" }).waitFor();
     await page.keyboard.type("typed at once");
     expect(await page.getByLabel("Name").inputValue()).toBe("typed at once");
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    await expect.poll(() => focused(page)).toMatch(/^BUTTON\s+Make a key/);
-    // What opens the next one is gone before it closes: somebody else has revoked the key.
+    await expect.poll(() => focused(page)).toMatch(/^BUTTON\s+Create API key/);
+    // The button that opens the next dialog is gone before that closes, because someone else revokes the key.
     const row = page.locator("tbody tr").filter({ hasText: "short-lived" });
     await row.getByRole("button", { name: "Revoke…" }).press("Enter");
     await page.getByRole("dialog", { name: "Revoke short-lived" }).waitFor();
@@ -45,7 +45,7 @@ describe("the focus", () => {
     await context.close();
   });
 
-  it("goes to the head of another page, which is announced, and stays with a row whose details open beside it", async () => {
+  it("moves to the heading of a new page, which is announced, and stays on a row whose details open beside it", async () => {
     const { pause_id } = await pausedRun(tenant);
     const { page, context } = await signedIn(browser, tenant, "editor", "/");
     await page.getByRole("heading", { name: "Home" }).waitFor();
@@ -53,8 +53,8 @@ describe("the focus", () => {
     await expect.poll(() => focused(page)).toBe("H1 Access");
     await page.locator(".visually-hidden[role=status]").getByText("Access").waitFor({ state: "attached" });
     await page.getByRole("link", { name: /^Inbox/ }).click();
-    // The page before has rows too, and this one begins at its head.
-    await page.getByRole("navigation", { name: "Open pauses" }).locator("[data-row]").waitFor();
+    // The previous page has rows too, so the focus must be on the heading of this one.
+    await page.getByRole("navigation", { name: "Waiting approvals" }).locator("[data-row]").waitFor();
     await expect.poll(() => focused(page)).toBe("H1 Inbox");
     await page.keyboard.press("j");
     await page.keyboard.press("Enter");
@@ -65,9 +65,9 @@ describe("the focus", () => {
   });
 });
 
-describe("j and k", () => {
-  it("go on from one list of a page to the next, and back", async () => {
-    // It has been retrying for longer than the service of the tests finds right.
+describe("the keys j and k", () => {
+  it("move from one list on a page to the next, and back", async () => {
+    // The node retries for longer than the stuck limit of the test installation.
     const retry = { max_attempts: 100, initial_interval_ms: 2000, backoff: 1 };
     const nodes = [
       { id: "in-0", type: "input" },
@@ -95,11 +95,11 @@ describe("j and k", () => {
   });
 });
 
-describe("a key that is pressed in a field", () => {
-  it("is a part of its text, and moves nothing", async () => {
+describe("a shortcut key that is pressed in a field", () => {
+  it("is typed as text, and moves nothing", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin", "/usage");
     await page.keyboard.press("Control+k");
-    const field = page.getByRole("combobox", { name: "Page, project or run id" });
+    const field = page.getByRole("combobox", { name: "Page, project or run ID" });
     await page.keyboard.type("a/b?jk");
     expect(await field.inputValue()).toBe("a/b?jk");
     await context.close();
@@ -107,31 +107,31 @@ describe("a key that is pressed in a field", () => {
 });
 
 describe("a run that is cancelled without a mouse", () => {
-  it("leaves the focus with what can be done with it now, and has what waits read anew", async () => {
+  it("leaves the focus on an available action, and refreshes the inbox", async () => {
     const { run_id } = await pausedRun(tenant);
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
     await page.getByRole("button", { name: "Cancel…" }).focus();
     await page.keyboard.press("Enter");
     await page.getByRole("dialog").waitFor();
     await page.keyboard.type("Not needed");
-    // A tab that nobody looks at does not poll: what it reads now, it reads because of what was done.
+    // A hidden tab does not poll, so this request can only come from the action.
     await page.evaluate('Object.defineProperty(document, "visibilityState", { get: () => "hidden" })');
     const read = page.waitForRequest(/\/v2\/pauses\?/);
     await page.keyboard.press("Enter");
     await read;
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.getByRole("button", { name: "Cancel…" }).waitFor({ state: "detached" });
-    await expect.poll(() => focused(page)).toMatch(/^BUTTON .*(?:Run again|Go on from|Dataset row)…/);
+    await expect.poll(() => focused(page)).toMatch(/^BUTTON .*(?:Rerun|Resume from|Add to dataset)…/);
     await context.close();
   });
 });
 
-describe("what was half filled in", () => {
-  it("is still there when the list beside it is filtered anew", async () => {
+describe("a half-filled form", () => {
+  it("is kept after the list beside it is filtered again", async () => {
     const { pause_id } = await pausedRun(tenant);
     const { page, context } = await signedIn(browser, tenant, "editor", `/inbox/${pause_id}`);
     await page.getByLabel("Amount").fill("41");
-    // The answer for the other filter is held until it has been seen that nothing has gone.
+    // The response for the other filter is held back until the test has checked that nothing disappeared.
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;
@@ -144,7 +144,7 @@ describe("what was half filled in", () => {
     await page.waitForURL(address(tenant, `/inbox/${pause_id}?show=mine`));
     expect(await page.getByLabel("Amount").inputValue()).toBe("41");
     release();
-    await text(page, "Nothing else waits.");
+    await text(page, "No approvals match these filters");
     expect(await page.getByLabel("Amount").inputValue()).toBe("41");
     await visit(page, "/");
     await context.close();

@@ -7,7 +7,7 @@ import { startHttpTarget } from "../support/http-target.ts";
 import { signedIn, violations } from "./support/console.ts";
 import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
-/** Time after which each of the lists is asked for anew. */
+/** Interval at which each list refreshes. */
 const LOOKS_AGAIN_MS = 5000;
 
 useConsole();
@@ -15,7 +15,7 @@ useConsole();
 const hasFocus = (row: Locator): Promise<boolean> => row.evaluate((each) => each === each.ownerDocument.activeElement);
 const top = async (row: Locator): Promise<number> => (await row.boundingBox())?.y ?? Number.NaN;
 
-/** Gives a row the focus, has something happen, and waits until the list says so: nothing may have moved. */
+/** Focuses a row, causes a change, and waits for the notice: nothing may have moved. */
 async function expectNoJump(page: Page, row: Locator, happen: () => Promise<unknown>, says: string): Promise<void> {
   await row.focus();
   await row.scrollIntoViewIfNeeded();
@@ -24,7 +24,7 @@ async function expectNoJump(page: Page, row: Locator, happen: () => Promise<unkn
   await page.clock.fastForward(LOOKS_AGAIN_MS);
   const notice = page.getByText(says, { exact: true });
   await notice.waitFor();
-  // In sight, wherever in the list one is.
+  // The notice is visible at any scroll position of the list.
   const at = await top(notice);
   expect(at).toBeGreaterThanOrEqual(0);
   expect(at).toBeLessThan(page.viewportSize()?.height ?? 0);
@@ -32,7 +32,7 @@ async function expectNoJump(page: Page, row: Locator, happen: () => Promise<unkn
   expect(await hasFocus(row)).toBe(true);
 }
 
-/** Rows as of runs that have ended, newer than all before. */
+/** Inserts finished runs that are newer than all others. */
 const addRuns = (project_id: string, count: number) =>
   tenant.withDatabase((database) =>
     database.org(tenant.org_id, (db) =>
@@ -44,11 +44,11 @@ const addRuns = (project_id: string, count: number) =>
     ),
   );
 
-describe("a list that changes while it is looked at", () => {
+describe("a list that changes while it is open", () => {
   it.each([
     ["wide", 1280],
     ["on a phone", 360],
-  ])("says so, moves nothing, and shows what is new when asked: runs, %s", async (_, width) => {
+  ])("announces new items, keeps its position, and shows them on request: runs, %s", async (_, width) => {
     const id = await tenant.deploy(echo());
     await addRuns(id, 45);
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`, {
@@ -57,20 +57,20 @@ describe("a list that changes while it is looked at", () => {
     });
     const rows = page.locator("[data-list] [data-row]");
     await expect.poll(() => rows.count()).toBe(45);
-    // At the top, and scrolled down.
-    await expectNoJump(page, rows.nth(1), () => addRuns(id, 2), "2 newer runs");
+    // Checked at the top of the list and after scrolling down.
+    await expectNoJump(page, rows.nth(1), () => addRuns(id, 2), "2 new runs");
     expect(await violations(page)).toEqual([]);
-    await expectNoJump(page, rows.nth(40), () => addRuns(id, 1), "3 newer runs");
+    await expectNoJump(page, rows.nth(40), () => addRuns(id, 1), "3 new runs");
     expect(await rows.count()).toBe(45);
     await page.getByRole("button", { name: "Show", exact: true }).press("Enter");
     await expect.poll(() => rows.count()).toBe(48);
     await expect.poll(() => hasFocus(rows.first())).toBe(true);
     expect(await top(rows.first())).toBeGreaterThan(0);
-    await expect.poll(() => page.getByText(/newer runs/).count()).toBe(0);
+    await expect.poll(() => page.getByText(/new runs/).count()).toBe(0);
     await context.close();
   });
 
-  it("says so and moves nothing: the inbox", async () => {
+  it("announces new items and keeps its position: the inbox", async () => {
     const pause = async (message: string): Promise<string> => {
       const project_id = await tenant.deploy(asking({ message }));
       const { body } = await tenant.secret.post("/v2/runs", { project_id, inputs: {} });
@@ -80,13 +80,13 @@ describe("a list that changes while it is looked at", () => {
     const first = await pause("First");
     for (const message of ["Second", "Third"]) await pause(message);
     const { page, context } = await signedIn(browser, tenant, "editor", "/inbox", { ownClock: true });
-    const rows = page.getByRole("navigation", { name: "Open pauses" }).getByRole("link");
+    const rows = page.getByRole("navigation", { name: "Waiting approvals" }).getByRole("link");
     const messages = () => page.locator(".inbox-message").allTextContents();
     await expect.poll(messages).toEqual(["First", "Second", "Third"]);
     await expectNoJump(page, rows.nth(1), () => pause("Fourth"), "1 new");
-    await expectNoJump(page, rows.nth(1), () => tenant.secret.post(`/v2/runs/${first}/cancel`), "1 new, 1 gone");
+    await expectNoJump(page, rows.nth(1), () => tenant.secret.post(`/v2/runs/${first}/cancel`), "1 new, 1 removed");
     expect(await messages()).toEqual(["First", "Second", "Third"]);
-    await rows.first().getByText("Waits no more").waitFor();
+    await rows.first().getByText("Closed").waitFor();
     expect(await violations(page)).toEqual([]);
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await expect.poll(messages).toEqual(["Second", "Third", "Fourth"]);
@@ -94,7 +94,7 @@ describe("a list that changes while it is looked at", () => {
     await context.close();
   });
 
-  it("says so and moves nothing: deliveries", async () => {
+  it("announces new items and keeps its position: deliveries", async () => {
     const receiver = await startHttpTarget();
     const { id, path } = await subscribe(tenant.secret, { url: receiver.url, events: ["run.failed"] });
     const test = () => tenant.secret.post(`${path}/test`);
@@ -102,7 +102,7 @@ describe("a list that changes while it is looked at", () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", `/webhooks/${id}`, { ownClock: true });
     const rows = page.locator("[data-list] [data-row]");
     await expect.poll(() => page.locator("[data-list] tbody").getByText("Delivered").count()).toBe(3);
-    await expectNoJump(page, rows.nth(1), test, "1 newer delivery");
+    await expectNoJump(page, rows.nth(1), test, "1 new delivery");
     expect(await rows.count()).toBe(3);
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await expect.poll(() => rows.count()).toBe(4);

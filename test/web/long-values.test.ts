@@ -8,10 +8,10 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 useConsole();
 
 const PAGE = 64 * 1024;
-/** Where nothing else runs it is below 50, which is what a browser calls long. A search of all pages at once took 2900. */
+/** An idle browser stays below 50 ms, the usual limit for a long task. Searching all pages in one task took 2900 ms. */
 const LONGEST_TASK_MS = 1000;
 
-/** A run whose node has given `value`, which a script makes of a number. */
+/** A run with a node whose output is `value`, which a script computes from a number. */
 async function runGiving(source: string, n: number): Promise<string> {
   const project_id = await tenant.deploy(
     flow(
@@ -37,19 +37,19 @@ const LINES = `function main({ n }) {
 const linesOf = (n: number): string => Array.from({ length: n }, (_, at) => `line ${at} é 😀 "said"`).join("\n");
 
 const output = (page: Page) => page.getByRole("group", { name: "Output of code-0" });
-/** The page that a button leads to. */
+/** The page of the value that a button opens. */
 async function turn(page: Page, button: "Next page" | "Previous page"): Promise<string> {
   const from = await output(page).textContent();
   await page.getByRole("button", { name: button }).click();
   await expect.poll(() => output(page).textContent()).not.toBe(from);
   return (await output(page).textContent()) ?? "";
 }
-/** The browser may run elsewhere. */
+/** Reads the download as a stream, because the browser may run on another machine. */
 const saved = async (download: Download): Promise<string> => textOf(await download.createReadStream());
 const copied = (page: Page): Promise<string> => page.evaluate("navigator.clipboard.readText()");
 
 describe("a long value of a node", () => {
-  it("is read and drawn page by page, as text without escapes, and copied whole", async () => {
+  it("is loaded and drawn page by page, as text without escapes, and copied whole", async () => {
     const run_id = await runGiving(LINES, 12_000);
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=code-0`);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -66,16 +66,16 @@ describe("a long value of a node", () => {
     expect(asked).toEqual(["0"]);
 
     const second = await turn(page, "Next page");
-    // No character is lost between two pages, nor one of an escape.
+    // No character is lost between two pages, and no escape is split.
     expect(whole.startsWith(first + second)).toBe(true);
     expect(asked).toHaveLength(2);
-    // What was read is not read again.
+    // Pages that were read are not requested again.
     await page.getByRole("button", { name: "Previous page" }).click();
     await expect.poll(() => output(page).textContent()).toBe(first);
     expect(asked).toHaveLength(2);
     expect(await violations(page)).toEqual([]);
 
-    // A copy that fetches: it has what was not read when it was asked for.
+    // Copying fetches the pages that have not been read.
     await page.getByRole("button", { name: "Copy all" }).click();
     await expect.poll(async () => (await copied(page)).length).toBe(whole.length);
     expect((await copied(page)) === whole).toBe(true);
@@ -88,28 +88,28 @@ describe("a long value of a node", () => {
     await context.close();
   });
 
-  it("is searched on the pages that were read, also across their border", async () => {
+  it("can be searched in the loaded pages, also across page borders", async () => {
     const run_id = await runGiving(LINES, 12_000);
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=code-0`, { width: 360 });
     await output(page).waitFor();
     const find = page.getByRole("searchbox", { name: "Find in Output of code-0" });
     await find.fill("LINE 11999 É");
     await find.press("Enter");
-    await text(page, "Not on the pages that were read");
-    await page.getByRole("button", { name: "Read the rest" }).click();
-    await page.getByRole("button", { name: "Read the rest" }).waitFor({ state: "detached" });
+    await text(page, "Not found in loaded pages");
+    await page.getByRole("button", { name: "Load all" }).click();
+    await page.getByRole("button", { name: "Load all" }).waitFor({ state: "detached" });
     await find.press("Enter");
     await text(page, /^1 of 1$/);
     const mark = output(page).locator("mark");
     await expect.poll(() => mark.textContent()).toBe("line 11999 é");
-    // Begins on one page and ends on the next.
+    // This text begins on one page and ends on the next.
     const last = (await output(page).textContent()) ?? "";
     const before = await turn(page, "Previous page");
     const beginning = before.slice(before.lastIndexOf("\n") + 1);
     expect(beginning).not.toBe("");
     await find.fill(`${beginning}${last.slice(0, last.indexOf("\n"))}`);
     await find.press("Enter");
-    // Until it is found, what was found before is said.
+    // The earlier hits stay visible until the new search finds one.
     await expect.poll(() => mark.allTextContents()).toEqual([beginning]);
     await page.getByText(/^1 of 1$/).waitFor();
     expect(await violations(page)).toEqual([]);
@@ -117,7 +117,7 @@ describe("a long value of a node", () => {
     await context.close();
   });
 
-  it("is indented where it is no text, and freezes nothing at 10 MB", async () => {
+  it("is indented unless it is text, and does not freeze the page at 10 MB", async () => {
     const ITEMS = `function main({ n }) {
       const items = [];
       for (let at = 0; at < n; at++) items.push({ id: at, name: "item, {" + at + "}", tags: [], empty: {}, ok: true });
@@ -138,7 +138,7 @@ describe("a long value of a node", () => {
     const pretty = JSON.stringify(all, null, 2);
     expect(JSON.stringify(all).length).toBeGreaterThan(10_000_000);
     expect(pretty.startsWith(first)).toBe(true);
-    // What is drawn is a page, whatever the length of the value.
+    // Only one page is drawn, whatever the length of the value.
     expect(first.length).toBeLessThan(4 * PAGE);
     await page.evaluate(`globalThis.longest = 0;
       new PerformanceObserver((list) => {
@@ -146,8 +146,8 @@ describe("a long value of a node", () => {
       }).observe({ type: "longtask" });`);
     await page.getByRole("button", { name: "Next page" }).click();
     await page.getByText(/^Page 2 of/).waitFor();
-    await page.getByRole("button", { name: "Read the rest" }).click();
-    await page.getByRole("button", { name: "Read the rest" }).waitFor({ state: "detached", timeout: 120_000 });
+    await page.getByRole("button", { name: "Load all" }).click();
+    await page.getByRole("button", { name: "Load all" }).waitFor({ state: "detached", timeout: 120_000 });
     const find = page.getByRole("searchbox", { name: "Find in Output of code-0" });
     await find.fill(`item, {${items - 1}}`);
     await find.press("Enter");

@@ -5,8 +5,8 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
 
-describe("by http and another name than localhost, where browsers give pages less", () => {
-  it("one decides, runs again, acts on many, and copies by hand", async () => {
+describe("over plain HTTP on a host other than localhost, where browsers disable some features", () => {
+  it("users can decide, rerun, use bulk actions, and copy manually", async () => {
     const { pause_id, run_id } = await pausedRun(tenant);
     const url = tenant.target.url.replace("127.0.0.1", "console.test");
     const elsewhere = { ...tenant, target: { ...tenant.target, url } };
@@ -14,7 +14,7 @@ describe("by http and another name than localhost, where browsers give pages les
     expect(await page.evaluate("isSecureContext")).toBe(false);
 
     await page.getByRole("button", { name: "Copy link" }).click();
-    const copied = page.getByRole("textbox", { name: "link to this pause, to be copied with Ctrl C" });
+    const copied = page.getByRole("textbox", { name: "link to this approval: press Ctrl+C to copy" });
     expect(await copied.inputValue()).toBe(`${url}/console/inbox/${pause_id}`);
     await expect.poll(() => page.evaluate("getSelection().toString()")).toBe(`${url}/console/inbox/${pause_id}`);
     await page.getByLabel("Amount").fill("5");
@@ -24,14 +24,14 @@ describe("by http and another name than localhost, where browsers give pages les
     await tenant.until(run_id, "COMPLETED");
 
     await visit(page, `/runs/${run_id}`);
-    await page.getByRole("button", { name: "Run again…" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("button", { name: "Rerun…" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Rerun", exact: true }).click();
     await page.waitForURL((at) => at.pathname.startsWith("/console/runs/") && !at.pathname.endsWith(run_id));
     await visit(page, "/runs?state=COMPLETED");
-    await page.getByText("All that match…").click();
-    await page.getByRole("button", { name: "Run all again…" }).click();
-    await page.getByRole("button", { name: "Run again 1 run" }).click();
-    await text(page, "Running again: done");
+    await page.getByText("All matching runs").click();
+    await page.getByRole("button", { name: "Rerun…" }).click();
+    await page.getByRole("button", { name: "Rerun 1 run" }).click();
+    await text(page, "Rerunning runs: completed");
     await context.close();
   });
 });

@@ -14,7 +14,7 @@ let browser: Browser;
 let close: () => Promise<void>;
 let provider: OidcServer;
 let service: OwnService;
-/** What the service calls itself, and so where the provider leads back to. */
+/** The public URL of the installation, to which the provider redirects. */
 let url: string;
 beforeAll(async () => {
   provider = await startOidcServer({ thin: true });
@@ -54,7 +54,7 @@ beforeAll(async () => {
 afterEach(expectNoFaults);
 afterAll(() => Promise.all([close?.(), service?.close(), provider?.close()]));
 
-it("signs in by the provider's button, on at the page that was asked for, and says why somebody is refused", async () => {
+it("signs in with the provider's button, returns to the requested page, and says why someone is rejected", async () => {
   const { page, context } = await openWindow(browser);
   const ada = { sub: "ada", email: "ada@corp.test", email_verified: true };
   provider.person = { ...ada, groups: ["others"] };
@@ -63,7 +63,7 @@ it("signs in by the provider's button, on at the page that was asked for, and sa
   expect(await page.getByLabel("Password").count()).toBe(0);
   expect(await violations(page)).toEqual([]);
   await page.getByRole("link", { name: "Sign in with Corp" }).click();
-  await page.getByText("You are in none of the groups").waitFor();
+  await page.getByText("You are not in a group").waitFor();
 
   provider.person = { ...ada, groups: ["makers"] };
   await page.goto(`${url}/console/runs?state=FAILED`);
@@ -73,7 +73,7 @@ it("signs in by the provider's button, on at the page that was asked for, and sa
   await context.close();
 });
 
-it("signs out at the provider too, comes back to the sign-in, and is asked by the provider the next time", async () => {
+it("signs out at the provider too, returns to the sign-in page, and is prompted by the provider next time", async () => {
   const { page, context } = await openWindow(browser);
   provider.person = { sub: "grace", email: "grace@corp.test", email_verified: true, groups: ["makers"] };
   const button = page.getByRole("link", { name: "Sign in with Corp" });

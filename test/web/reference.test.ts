@@ -16,10 +16,10 @@ const { info, tags, paths, components } = document as unknown as {
 };
 const docs = (hash = ""): string => `${tenant.target.url}/docs${hash}`;
 const title = (page: Page, name: string): Promise<void> => page.getByRole("heading", { name, level: 1 }).waitFor();
-const answer = (page: Page) => page.getByRole("region", { name: "Answer", exact: true });
+const answer = (page: Page) => page.getByRole("region", { name: "Response", exact: true });
 
 describe("the API reference", () => {
-  it("is there for people who are not signed in, without asking for more than the document", async () => {
+  it("loads without sign-in, and requests only the document", async () => {
     const { page, context } = await openWindow(browser);
     const asked: string[] = [];
     page.on("request", (request) => {
@@ -27,17 +27,17 @@ describe("the API reference", () => {
       asked.push(url.origin === tenant.target.url ? url.pathname : request.url());
     });
     await page.goto(docs());
-    await title(page, `${info.title} version ${info.version} of the interface`);
+    await title(page, `${info.title} version ${info.version}`);
     const list = page.getByRole("navigation", { name: "Operations" });
     expect(await list.getByRole("link").count()).toBe(operations.length);
     for (const { name } of tags) expect(await list.getByRole("region", { name, exact: true }).count()).toBe(1);
     expect(asked.filter((path) => !path.startsWith("/console/assets/")).toSorted()).toEqual(["/docs", "/openapi.json"]);
-    // A page of its own: the console's other pages are not fetched for it.
+    // The reference must not load the console's other pages.
     expect(asked.filter((path) => /home-page|runs-page/.test(path))).toEqual([]);
     await context.close();
   });
 
-  it("is searched by keyboard, and has an address for each operation, which back and reload keep", async () => {
+  it("can be searched by keyboard, and has a URL for each operation that back and reload keep", async () => {
     const { page, context } = await openWindow(browser);
     await page.goto(docs());
     const search = page.getByRole("searchbox", { name: "Search operations" });
@@ -66,18 +66,18 @@ describe("the API reference", () => {
     await page.reload();
     await title(page, "Run a flow");
     await page.goto(docs("#noSuchThing"));
-    await page.getByText("There is no operation noSuchThing.").waitFor();
+    await page.getByText("Operation noSuchThing not found.").waitFor();
     await context.close();
   });
 
-  it("shows parameters, the body's schema level by level, and every answer with its example", async () => {
+  it("shows parameters, the body schema level by level, and every response with its example", async () => {
     const { page, context } = await openWindow(browser);
     await page.goto(docs("#createRun"));
     await title(page, "Run a flow");
     const body = page.getByRole("region", { name: "Body" });
     for (const name of Object.keys(components.schemas["RunCreate"]?.properties ?? {}))
       await body.getByText(name, { exact: true }).first().waitFor();
-    const answers = page.getByRole("region", { name: "Answers", exact: true });
+    const answers = page.getByRole("region", { name: "Responses", exact: true });
     expect(await answers.locator("summary > strong").allTextContents()).toEqual(
       Object.keys(paths["/v2/runs"]?.["post"]?.responses ?? {}),
     );
@@ -90,23 +90,23 @@ describe("the API reference", () => {
     await context.close();
   });
 
-  it("sends a request with the session of the person, and shows status, time and headers", async () => {
+  it("sends a request with the user's session, and shows status, time and headers", async () => {
     const { page, context, email } = await signedIn(browser, tenant, "viewer");
     await page.getByRole("link", { name: "API reference" }).click();
     await page.getByRole("searchbox", { name: "Search operations" }).waitFor();
     await page.goto(docs("#getMe"));
-    await page.getByText(`Without one, the request is made as ${email}.`, { exact: false }).waitFor();
+    await page.getByText(`Leave empty to send the request as ${email}.`, { exact: false }).waitFor();
     await page.getByRole("button", { name: "Send" }).click();
     await answer(page).getByText("200 OK").waitFor();
     await answer(page)
       .getByText(/^\d+ ms · \d+ bytes$/)
       .waitFor();
-    await answer(page).getByRole("region", { name: "Body of the answer" }).getByText(email).waitFor();
+    await answer(page).getByRole("region", { name: "Response body" }).getByText(email).waitFor();
     await answer(page)
       .getByText(/^Headers/)
       .click();
     await answer(page).getByText("x-request-id", { exact: true }).waitFor();
-    // What the role may not do is refused by the service, and shown as such.
+    // The API refuses what the role may not do, and the page shows the error.
     await page.goto(docs("#createProject"));
     await title(page, "Create a project");
     await page.getByRole("button", { name: "Send" }).click();
@@ -114,7 +114,7 @@ describe("the API reference", () => {
     await context.close();
   });
 
-  it("sends inference requests with a pasted key, which it keeps nowhere and puts into no snippet", async () => {
+  it("sends inference requests with a pasted key, which it neither stores nor puts into a snippet", async () => {
     const project_id = await tenant.deploy(echo());
     const { page, context } = await openWindow(browser);
     await page.goto(docs("#runDeployedFlow"));
@@ -147,7 +147,7 @@ describe("the API reference", () => {
       "JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, history.state])",
     );
     expect(kept).not.toContain(tenant.publicKey);
-    // In the memory of the page: on another operation it is still there, after a reload it is gone.
+    // The key is kept in memory: it survives a change of operation, but not a reload.
     await page.evaluate("location.hash = 'getDeployedFlowRun'");
     await expect.poll(() => key.inputValue()).toBe(tenant.publicKey);
     await page.reload();
@@ -155,7 +155,7 @@ describe("the API reference", () => {
     await context.close();
   });
 
-  it("shows a stream as it comes, until it is stopped", async () => {
+  it("shows a stream as it arrives, until it is stopped", async () => {
     const { page, context } = await signedIn(browser, tenant, "viewer");
     const { run_id } = await pausedRun(tenant);
     await page.goto(docs("#getRun"));
@@ -165,14 +165,14 @@ describe("the API reference", () => {
     await page.getByRole("button", { name: "Send" }).click();
     await answer(page).getByText("200 OK").waitFor();
     await answer(page)
-      .getByText(/^Still coming/)
+      .getByText(/^Streaming/)
       .waitFor();
     await page.getByRole("button", { name: "Stop" }).click();
     await expect.poll(() => page.getByRole("button", { name: "Stop" }).count()).toBe(0);
     await context.close();
   });
 
-  it("is without fault for axe, light and wide, dark and narrow", async () => {
+  it("has no axe violation, light and wide, dark and narrow", async () => {
     const { page, context } = await openWindow(browser);
     for (const hash of ["", "#createRun", "#listRuns", "#createSkill", "#createToken"]) {
       await page.goto(docs(hash));
@@ -180,14 +180,14 @@ describe("the API reference", () => {
       await page.getByRole("heading", { level: 1 }).waitFor();
       await checkBothLooks(page, hash);
     }
-    // Wide enough, the list stands beside the operation.
+    // In a wide window the list is beside the operation.
     await page.setViewportSize({ width: 360, height: 800 });
-    await page.getByRole("button", { name: "Show the list" }).click();
+    await page.getByRole("button", { name: "Show operations" }).click();
     await page
-      .getByRole("link", { name: /^GET .*traffic|ready/i })
+      .getByRole("link", { name: /^GET .*readiness/i })
       .first()
       .click();
-    await page.getByRole("button", { name: "Show the list" }).waitFor();
+    await page.getByRole("button", { name: "Show operations" }).waitFor();
     await context.close();
   });
 });

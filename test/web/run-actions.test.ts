@@ -13,8 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => stub.close());
 
-describe("a run under way", () => {
-  it("shows what an agent is writing as it grows, and its answer at the end", async () => {
+describe("a run in progress", () => {
+  it("shows an agent's text as it is written, and its final answer", async () => {
     const { body } = await tenant.secret.post("/v2/connections", {
       name: "stub",
       provider_id: "openai_compatible",
@@ -35,26 +35,28 @@ describe("a run under way", () => {
       ),
     );
     const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
-    // What it writes takes some seconds: a browser may take as long to begin.
+    // The model writes for some seconds, because a browser may take as long to start.
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "Write" } });
     await visit(page, `/runs/${run.run_id}?node=agent-0`);
-    await text(page, "Being written");
+    await text(page, "Streaming output");
     const written = page.locator(".written");
     const first = (await written.innerText()).length;
     await expect.poll(async () => (await written.innerText()).length).toBeGreaterThan(first);
     await page.locator("dl").getByText("Completed").first().waitFor();
     await page.getByRole("region", { name: "Details" }).getByText("word11").first().waitFor();
-    await expect.poll(() => page.getByText("Being written").count()).toBe(0);
+    await expect.poll(() => page.getByText("Streaming output").count()).toBe(0);
     await context.close();
   });
 
-  it("is cancelled with a reason; the request for it can be copied beforehand", async () => {
+  it("can be cancelled with a reason, and the request can be copied first", async () => {
     const id = await tenant.deploy(slow(600));
     const { body: run } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: {} });
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Cancel…" }).click();
-    const dialog = page.getByRole("dialog", { name: "Cancel the run" });
+    const dialog = page.getByRole("dialog", { name: "Cancel run" });
+    // As many characters as the API takes.
+    expect(await dialog.getByLabel("Reason").getAttribute("maxlength")).toBe("500");
     await dialog.getByLabel("Reason").fill("Isn't needed");
     await dialog.getByRole("button", { name: "Copy as curl" }).click();
     const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
@@ -64,7 +66,7 @@ describe("a run under way", () => {
         `curl -X POST '${tenant.target.url}/v2/runs/${run.run_id}/cancel' -H "Authorization: Bearer $MILLRACE_KEY" ` +
           `-H "Content-Type: application/json" -d '{"mode":"graceful","reason":"Isn'\\''t needed"}'`,
       );
-    await dialog.getByRole("button", { name: "Cancel the run" }).click();
+    await dialog.getByRole("button", { name: "Cancel run" }).click();
     await dialog.waitFor({ state: "detached" });
     await page.locator("dl").getByText("Cancelled").first().waitFor();
     expect((await tenant.until(run.run_id, "CANCELLED")).state_reason).toBe("Isn't needed");
@@ -73,23 +75,69 @@ describe("a run under way", () => {
   });
 });
 
-describe("the picture of a run", () => {
-  it("alone is missing where its part of the console does not arrive", async () => {
+describe("a finished run", () => {
+  it("whose input is too long to load can be rerun once the value is entered again", async () => {
+    const id = await tenant.deploy(echo());
+    const inputs = { "in-0": "x".repeat(300_000) };
+    const { body: run } = await tenant.secret.post("/v2/runs", { project_id: id, inputs, mode: "sync" });
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
+    await page.getByRole("button", { name: "Rerun…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Rerun" });
+    await dialog.getByText("Too long to load here: in-0").waitFor();
+    const rerun = dialog.getByRole("button", { name: "Rerun", exact: true });
+    expect(await rerun.isDisabled()).toBe(true);
+    await dialog.getByLabel("in-0").fill("short");
+    await rerun.click();
+    await dialog.waitFor({ state: "detached" });
+    const { data } = (await tenant.secret.get("/v2/runs", { query: { project_id: id } })).body;
+    expect(data.map((each: { inputs: unknown }) => each.inputs)[0]).toEqual({ "in-0": "short" });
+    await context.close();
+  });
+});
+
+describe("resuming from a node", () => {
+  it("shows that skipped nodes before it are reused, too", async () => {
+    const nodes = [
+      { id: "in-0", type: "input" },
+      { id: "tpl-0", type: "template", skip_if: "true", config: { template: "never" } },
+      { id: "tpl-1", type: "template", config: { template: "after" } },
+      { id: "out-0", type: "output" },
+    ] as const;
+    const id = await tenant.deploy(flow([...nodes], ["in-0>tpl-0", "in-0>tpl-1", "tpl-0>out-0", "tpl-1>out-0"]));
+    const { body: run } = await tenant.secret.post("/v2/runs", {
+      project_id: id,
+      inputs: { "in-0": "x" },
+      mode: "sync",
+    });
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run.run_id}`);
+    await page.getByRole("button", { name: "Resume from…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Resume from a node" });
+    await dialog.getByLabel("Resume from", { exact: true }).selectOption("tpl-1");
+    await dialog.getByText("Reused: in-0, tpl-0").waitFor();
+    await context.close();
+  });
+});
+
+describe("the graph of a run", () => {
+  it("is the only missing part if its script fails to load", async () => {
     const id = await tenant.deploy(echo());
     const { body } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
     const { page, context } = await signedIn(browser, tenant, "viewer");
     await page.route(/flow-graph.*\.js/, (route) => route.abort());
     await page.getByRole("link", { name: "Runs", exact: true }).click();
     await page.locator(`[data-row][title="${body.run_id}"]`).click();
-    await page.getByRole("region", { name: "Flow" }).getByRole("heading", { name: "There is a new version" }).waitFor();
+    await page
+      .getByRole("region", { name: "Flow" })
+      .getByRole("heading", { name: "A new version is available" })
+      .waitFor();
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
-    await page.getByRole("heading", { name: "The run" }).waitFor();
+    await page.getByRole("heading", { name: "Run details" }).waitFor();
     await context.close();
   });
 });
 
 describe("the list of runs", () => {
-  it("can be asked for with its filters by curl", async () => {
+  it("can be copied as a curl command with its filters", async () => {
     const id = await tenant.deploy(echo());
     await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync", tags: ["a b"] });
     const { page, context } = await signedIn(
@@ -110,7 +158,7 @@ describe("the list of runs", () => {
     await context.close();
   });
 
-  it("stands in the middle of a very wide screen", async () => {
+  it("is centred on a very wide screen", async () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", "/runs", { width: 3840, height: 2160 });
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     const [left, right] = await page.evaluate<[number, number]>(

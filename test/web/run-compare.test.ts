@@ -24,7 +24,7 @@ async function run(name: string): Promise<string> {
   return (await tenant.secret.post("/v2/runs", given)).body.run_id;
 }
 
-it("compares two runs node by node, with the differences of values alone", async () => {
+it("compares two runs node by node, and shows only values that differ", async () => {
   const [before, after] = [await run("Ada"), await run("Grace")];
   const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${after}`);
   await page.getByRole("button", { name: "Compare…" }).click();
@@ -33,54 +33,58 @@ it("compares two runs node by node, with the differences of values alone", async
     .getByRole("link", { name: before.slice(-6) })
     .click();
   await page.waitForURL(address(tenant, `/runs/${before}/compare/${after}`));
-  const outputs = page.getByRole("group", { name: "Differences of outputs" });
-  await outputs.getByText("Dear Grace,").waitFor();
-  const lines = await outputs.locator("pre").allTextContents();
-  expect(lines.map((line) => line.trim())).toEqual([
-    "the same for all",
-    "- Before: Dear Ada,",
-    "+ After: Dear Grace,",
-    "all the best",
-  ]);
-  await page.getByText("3 of 4 are different.").waitFor();
+  const outputs = page.getByRole("group", { name: "Differences in outputs" });
+  await outputs.locator("ins").getByText("Grace").waitFor();
+  const words = async (tag: string) =>
+    (await outputs.locator(tag).allTextContents()).map((text) => text.replace(",", ""));
+  expect([await words("del"), await words("ins")]).toEqual([["Ada"], ["Grace"]]);
+  expect(await outputs.locator("pre").textContent()).toMatch(/the same for all\nDear .*\nall the best$/s);
+  await page.getByText("3 of 4 nodes differ.").waitFor();
   const nodes = page.getByRole("list", { name: "Nodes of both runs" });
   await nodes.getByText("letter").click();
-  await page.getByRole("group", { name: "Differences of output of letter" }).getByText("Dear Grace,").waitFor();
-  expect(await nodes.getByText("same", { exact: true }).count()).toBe(0);
-  await page.getByLabel("Show equal nodes too").check();
+  await page
+    .getByRole("group", { name: "Differences in output of letter" })
+    .locator("ins")
+    .getByText("Grace")
+    .waitFor();
+  expect(await nodes.getByText("unchanged", { exact: true }).count()).toBe(0);
+  await page.getByLabel("Show unchanged nodes").check();
   await expect.poll(() => nodes.locator("details").count()).toBe(4);
   expect(await violations(page)).toEqual([]);
   await page.setViewportSize({ width: 360, height: 800 });
   expect(await overflow(page)).toBeLessThanOrEqual(0);
   await page.goto(address(tenant, `/runs/${before}/compare/0197f0a0-0000-7000-8000-000000000000`));
-  await page.getByRole("heading", { name: "One of the runs is not there" }).waitFor();
+  await page.getByRole("heading", { name: "Run not found" }).waitFor();
   await context.close();
 });
 
-it("makes a row of a dataset of a run, with its outputs corrected", async () => {
+it("adds a run to a dataset as a row with corrected outputs", async () => {
   const run_id = await run("Ada");
   const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
   const dialog = page.getByRole("dialog");
-  await page.getByRole("button", { name: "Dataset row…" }).click();
-  await dialog.getByLabel("Name of the new dataset").fill("letters");
-  await dialog.getByRole("button", { name: "Add the row" }).click();
-  await dialog.getByText("The run is a row of the dataset").waitFor();
+  await page.getByRole("button", { name: "Add to dataset…" }).click();
+  await dialog.getByLabel("New dataset name").fill("letters");
+  await dialog.getByRole("button", { name: "Add row" }).click();
+  await dialog.getByText("This run is now a row of dataset").waitFor();
   await dialog.getByRole("button", { name: "Close", exact: true }).last().click();
 
-  // A second one goes into the dataset that is there now.
-  await page.getByRole("button", { name: "Dataset row…" }).click();
+  // A second row goes into the dataset that now exists.
+  await page.getByRole("button", { name: "Add to dataset…" }).click();
   await dialog.getByLabel("Expected outputs").fill("[]");
-  await dialog.getByText("This is no JSON object.").waitFor();
+  await dialog.getByText("Enter a JSON object.").waitFor();
+  await dialog.getByLabel("Expected outputs").fill('{"out-0": {"id": 9007199254740993}}');
+  await dialog.getByText("out-0.id: the number 9007199254740993 would lose digits").waitFor();
+  expect(await dialog.getByRole("button", { name: "Add row" }).isDisabled()).toBe(true);
   await dialog.getByLabel("Expected outputs").fill('{"out-0": "Dear Ada"}');
-  await dialog.getByRole("button", { name: "Add the row" }).click();
-  await dialog.getByText("The run is a row of the dataset").waitFor();
+  await dialog.getByRole("button", { name: "Add row" }).click();
+  await dialog.getByText("This run is now a row of dataset").waitFor();
   const { body } = await tenant.secret.get("/v2/evals/datasets");
   expect(body.data).toMatchObject([{ name: "letters", project_id, row_count: 2 }]);
   const { body: rows } = await tenant.secret.get(`/v2/evals/datasets/${body.data[0].dataset_id}/rows`);
   const letter = "the same for all\nDear Ada,\nall the best";
   expect(rows.data).toMatchObject([
-    { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": "Dear Ada" }, metadata: { run_id } },
-    { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": letter } },
+    { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": "Dear Ada" }, source: { type: "run", run_id } },
+    { inputs: { "in-0": "Ada" }, expected_outputs: { "out-0": letter }, source: { type: "run", run_id } },
   ]);
   await context.close();
 });

@@ -8,12 +8,12 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 
 useConsole();
 
-describe("a run", () => {
-  it("changes live to its end, without a reload", async () => {
+describe("a run page", () => {
+  it("updates live until it finishes, without a reload", async () => {
     const { run_id, pause_id } = await pausedRun(tenant, "Ada", "**Pay** *{{in-0}}*?\n\nNow.");
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
-    // The words of its Markdown, without the marks.
-    await page.getByText("Waits for a decision: Pay Ada? Now.").waitFor();
+    // The text without Markdown formatting.
+    await page.getByText("Waiting for approval: Pay Ada? Now.").waitFor();
     await page.getByText("Live", { exact: true }).waitFor();
     await page.getByRole("group", { name: /approval-0, approval: Paused/ }).waitFor();
     await page.evaluate(() => Object.assign(globalThis, { sameDocument: true }));
@@ -21,12 +21,12 @@ describe("a run", () => {
     await page.locator("dl").getByText("Completed").first().waitFor();
     await page.getByRole("group", { name: /out-0, output: Completed/ }).waitFor();
     expect(await page.evaluate(() => "sameDocument" in globalThis)).toBe(true);
-    // What a viewer may not do is not offered.
-    for (const name of ["Run again…", "Cancel…"]) expect(await page.getByRole("button", { name }).count()).toBe(0);
+    // Actions that a viewer may not take are not offered.
+    for (const name of ["Rerun…", "Cancel…"]) expect(await page.getByRole("button", { name }).count()).toBe(0);
     await context.close();
   });
 
-  it("says of a node that fails while it is looked at what happened, and what helps", async () => {
+  it("shows the error and the fix of a node that fails while it is open", async () => {
     const target = await startHttpTarget();
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => {
@@ -46,13 +46,13 @@ describe("a run", () => {
     release();
     const fault = page.locator(".notice").filter({ has: page.locator("strong", { hasText: "http_status" }) });
     await fault.waitFor();
-    expect(await fault.innerText()).toContain("What helps: The fault is the server's");
+    expect(await fault.innerText()).toContain("How to fix: The server failed");
     await tenant.secret.post(`/v2/runs/${body.run_id}/cancel`, {});
     await context.close();
     await target.close();
   });
 
-  it("keeps the node that is looked at in the address: over reload, back and a click", async () => {
+  it("keeps the selected node in the URL after reload, back and a click", async () => {
     const id = await tenant.deploy(echo());
     const { body } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "Ada" }, mode: "sync" });
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);

@@ -10,7 +10,7 @@ useConsole();
 
 type Flow = Parameters<ApiTenant["deploy"]>[0];
 
-/** A run that has ended. */
+/** Runs a flow until it finishes. */
 async function ended(definition: Flow, inputs: Record<string, unknown> = {}): Promise<string> {
   const given = { project_id: await tenant.deploy(definition), inputs, mode: "sync", wait_seconds: 30 };
   const { body } = await tenant.secret.post("/v2/runs", given);
@@ -19,7 +19,7 @@ async function ended(definition: Flow, inputs: Record<string, unknown> = {}): Pr
 const runIdOf = (page: Page): string => new URL(page.url()).pathname.split("/").at(-1) ?? "";
 const timeline = (page: Page) => page.getByRole("group", { name: "Timeline of nodes" });
 
-/** Greets, in two steps. */
+/** A flow that greets in two steps. */
 const greeting = (): Flow =>
   flow(
     [
@@ -32,7 +32,7 @@ const greeting = (): Flow =>
   );
 
 describe("the timeline", () => {
-  it("has each node below the ones that it waits for, also where they begin at the same moment", async () => {
+  it("lists each node after the nodes that it depends on, even if they start at the same moment", async () => {
     const nodes = [
       { id: "c", type: "input", config: { required: false, default: "x" } },
       { id: "b", type: "template", config: { template: "{{c}}" } },
@@ -49,17 +49,29 @@ describe("the timeline", () => {
   });
 });
 
-describe("going on from a node", () => {
-  it("takes over what stood before it, with other inputs, and links both runs", async () => {
+describe("a run whose workflow was stuck", () => {
+  it("shows a stuck workflow, and does not call the run stuck", async () => {
+    const run_id = await ended(failing());
+    await tenant.withDatabase((database) =>
+      database.system((db) => db.query("update runs set state_reason = 'stuck' where run_id = $1", [run_id])),
+    );
+    const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
+    await page.getByText("Stuck workflow: Temporal could not advance it. See the worker logs.").waitFor();
+    await context.close();
+  });
+});
+
+describe("resuming from a node", () => {
+  it("reuses earlier nodes, accepts other inputs, and links both runs", async () => {
     const run_id = await ended(greeting(), { "in-0": "Ada" });
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}?node=second`);
-    await page.getByRole("button", { name: "Go on from this node…" }).click();
-    const dialog = page.getByRole("dialog", { name: "Go on from a node" });
-    await dialog.getByText("Taken over: in-0, first").waitFor();
+    await page.getByRole("button", { name: "Resume from this node…" }).click();
+    const dialog = page.getByRole("dialog", { name: "Resume from a node" });
+    await dialog.getByText("Reused: in-0, first").waitFor();
     await dialog.getByLabel("in-0").fill("Grace");
-    // Said before it is done: "first" has read the other name.
-    await dialog.getByText("keeps what it made of the earlier value").waitFor();
-    await dialog.getByRole("button", { name: "Go on" }).click();
+    // The dialog shows this before the run starts: "first" has used the other name.
+    await dialog.getByText("keep results based on it").waitFor();
+    await dialog.getByRole("button", { name: "Resume" }).click();
     await page.waitForURL((url) => !url.pathname.endsWith(run_id));
     const fork = runIdOf(page);
     expect((await tenant.until(fork, "COMPLETED")).outputs).toEqual({ "out-0": "Hello dear Ada, Grace" });
@@ -68,18 +80,18 @@ describe("going on from a node", () => {
     await timeline(page)
       .getByRole("button", { name: /^first\b.*reused/ })
       .click();
-    await page.getByText("Reused: it ran in an earlier run").waitFor();
+    await page.getByText("Reused from an earlier run").waitFor();
     expect(await violations(page)).toEqual([]);
     await page.getByRole("link", { name: "earlier run" }).click();
     await page.waitForURL(address(tenant, `/runs/${run_id}?node=first`));
-    await page.getByRole("button", { name: "The whole run" }).click();
+    await page.getByRole("button", { name: "Back to run" }).click();
     await page.getByRole("link", { name: fork.slice(-6) }).click();
     await page.waitForURL(address(tenant, `/runs/${fork}`));
-    await page.getByText("Goes on from", { exact: true }).waitFor();
+    await page.getByText("Resumed from", { exact: true }).waitFor();
     await context.close();
   });
 
-  it("runs with the version that is chosen", async () => {
+  it("uses the selected version", async () => {
     const run_id = await ended(greeting(), { "in-0": "Ada" });
     const { project_id } = (await tenant.secret.get(`/v2/runs/${run_id}`)).body;
     const better = greeting();
@@ -88,41 +100,41 @@ describe("going on from a node", () => {
     );
     await tenant.secret.post(`/v2/projects/${project_id}/versions`, { flow: { ...better, nodes } });
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}?node=second`);
-    await page.getByRole("button", { name: "Go on from this node…" }).click();
-    await page.getByLabel("Version of the flow").selectOption("2");
-    await page.getByRole("dialog").getByRole("button", { name: "Go on" }).click();
+    await page.getByRole("button", { name: "Resume from this node…" }).click();
+    await page.getByLabel("Flow version").selectOption("2");
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
     await page.waitForURL((url) => !url.pathname.endsWith(run_id));
     const fork = await tenant.until(runIdOf(page), "COMPLETED");
     expect([fork.flow_version, fork.outputs]).toEqual([2, { "out-0": "Welcome dear Ada" }]);
     await context.close();
   });
 
-  it("is offered from what had not finished where the run has failed, and not to a viewer", async () => {
+  it("starts at unfinished nodes of a failed run by default, and is not offered to a viewer", async () => {
     const run_id = await ended(failing('nodes["in-0"] == "good"'), { "in-0": "bad" });
     const editor = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
-    await editor.page.getByText("What helps: The flow itself has refused this").first().waitFor();
-    await editor.page.getByRole("button", { name: "Go on from…" }).click();
+    await editor.page.getByText("How to fix: A guard in the flow rejected the run").first().waitFor();
+    await editor.page.getByRole("button", { name: "Resume from…" }).click();
     const dialog = editor.page.getByRole("dialog");
-    expect(await dialog.getByLabel("From").inputValue()).toBe("failed");
+    expect(await dialog.getByLabel("Resume from").inputValue()).toBe("failed");
     await dialog.getByLabel("in-0").fill("good");
-    await dialog.getByRole("button", { name: "Go on" }).click();
+    await dialog.getByRole("button", { name: "Resume" }).click();
     await editor.page.waitForURL((url) => !url.pathname.endsWith(run_id));
     await tenant.until(runIdOf(editor.page), "COMPLETED");
     await editor.context.close();
 
     const viewer = await signedIn(browser, tenant, "viewer", `/runs/${run_id}?node=guard-0`);
     await viewer.page.getByRole("heading", { name: "Timeline" }).waitFor();
-    expect(await viewer.page.getByRole("button", { name: /Go on from/ }).count()).toBe(0);
+    expect(await viewer.page.getByRole("button", { name: /Resume from/ }).count()).toBe(0);
     await viewer.context.close();
   });
 
-  it("runs again from the beginning, with another input", async () => {
+  it("is separate from a rerun, which starts from the beginning with another input", async () => {
     const run_id = await ended(greeting(), { "in-0": "Ada" });
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs/${run_id}`);
-    await page.getByRole("button", { name: "Run again…" }).click();
+    await page.getByRole("button", { name: "Rerun…" }).click();
     const dialog = page.getByRole("dialog");
     await dialog.getByLabel("in-0").fill("Grace");
-    await dialog.getByRole("button", { name: "Run", exact: true }).click();
+    await dialog.getByRole("button", { name: "Rerun", exact: true }).click();
     await page.waitForURL((url) => !url.pathname.endsWith(run_id));
     const again = await tenant.until(runIdOf(page), "COMPLETED");
     expect([again.resumed_from, again.outputs]).toEqual([null, { "out-0": "Hello dear Grace, Grace" }]);

@@ -27,7 +27,7 @@ async function ended(definition: Flow, inputs: Record<string, unknown> = {}): Pr
   const { body } = await tenant.secret.post("/v2/runs", given);
   return body.run_id;
 }
-/** A map over `in-0` of what these nodes make, each a step of one path. */
+/** A map over `in-0` with these nodes, each with an edge to the next. */
 const mapping = (nodes: ReadonlyArray<{ readonly id: string }>): Flow => {
   const ids = [...nodes.map(({ id }) => id), "o"];
   const edges = ids.slice(1).map((target_, at) => ({ source: ids[at], target: target_ }));
@@ -42,7 +42,7 @@ const rowOf = (page: Page, name: RegExp) => timeline(page).getByRole("button", {
 const picture = (page: Page) => page.getByRole("region", { name: "Flow" });
 
 describe("the timeline", () => {
-  it("has a bar for each attempt, waits apart from work, and zooms", async () => {
+  it("has a bar for each attempt, separates waiting from work, and zooms", async () => {
     let calls = 0;
     target.on("/flaky", (_, response) => {
       calls += 1;
@@ -61,17 +61,17 @@ describe("the timeline", () => {
       .poll(titles)
       .toEqual([
         "Attempt 1: http_status",
-        "Waits for the next attempt",
+        "Waiting for the next attempt",
         "Attempt 2: http_status",
-        "Waits for the next attempt",
+        "Waiting for the next attempt",
         "Attempt 3",
       ]);
     await row.click();
     const attempts = page.getByRole("list", { name: "Attempts" });
-    await attempts.getByText("went well").waitFor();
+    await attempts.getByText("succeeded").waitFor();
     await expect.poll(() => attempts.getByText("http_status", { exact: true }).count()).toBe(2);
 
-    // What was at the beginning is out of sight, until all of it is shown again, by keyboard.
+    // After zooming, the start is out of view until the whole range is shown again by keyboard.
     const early = rowOf(page, /^in-0\b/).locator(".timeline-bar");
     const fit = timeline(page).getByRole("button", { name: "Fit", exact: true });
     expect([await early.count(), await fit.isDisabled()]).toEqual([1, true]);
@@ -82,7 +82,7 @@ describe("the timeline", () => {
     await page.keyboard.press("0");
     await expect.poll(() => early.count()).toBe(1);
     expect(await fit.isDisabled()).toBe(true);
-    // Up and down choose the node, here and everywhere.
+    // Up and down change the selected node, on the whole page.
     await page.keyboard.press("ArrowDown");
     await page.waitForURL(address(tenant, `/runs/${run_id}?node=out-0`));
     await page.getByRole("heading", { name: "out-0" }).waitFor();
@@ -90,7 +90,7 @@ describe("the timeline", () => {
     await context.close();
   });
 
-  it("draws only what is seen of a map of a thousand items, and goes to the one that is chosen", async () => {
+  it("draws only the visible items of a map of a thousand, and scrolls to the selected one", async () => {
     const run_id = await ended(mapping([{ id: "t", type: "template", config: { template: "{{item}}" } } as never]), {
       "in-0": JSON.stringify(Array.from({ length: 1000 }, (_, at) => at)),
     });
@@ -99,7 +99,7 @@ describe("the timeline", () => {
     await page.getByRole("group", { name: /map-0, map: Completed, 1,000 \/ 1,000/ }).waitFor();
     const rows = timeline(page).locator(".timeline-row");
     await expect.poll(() => rows.count()).toBe(3);
-    await timeline(page).getByRole("button", { name: "What is inside map-0" }).click();
+    await timeline(page).getByRole("button", { name: "Contents of map-0" }).click();
     await rowOf(page, /^item 5\b/).waitFor();
     expect(await rows.count()).toBeLessThan(60);
     await page.goto(address(tenant, `/runs/${run_id}?node=map-0[777]/t`));
@@ -112,7 +112,7 @@ describe("the timeline", () => {
 });
 
 describe("nodes with names", () => {
-  it("are called by them, with the id as second, and a refusal says what its status means", async () => {
+  it("are shown by name with the ID second, and an HTTP error explains its status", async () => {
     target.on("/down", (_, response) => {
       response.statusCode = 503;
       response.end("out of service");
@@ -131,14 +131,14 @@ describe("nodes with names", () => {
     const trouble = page.locator(".notice-bad").first();
     await trouble.getByText("Ask the shop").waitFor();
     expect(await trouble.innerText()).toMatch(
-      /^Ask the shop map-0\[0\]\/http-0: http_status [^]*What helps: The fault is the server's/,
+      /^Ask the shop map-0\[0\]\/http-0: http_status [^]*How to fix: The server failed/,
     );
     await rowOf(page, /^in-0\b/).waitFor();
     await rowOf(page, /^Every shop map-0\b/).waitFor();
-    await trouble.getByRole("button", { name: "Show the node" }).click();
+    await trouble.getByRole("button", { name: "Show node" }).click();
     await rowOf(page, /^Ask the shop http-0\b/).waitFor();
     await page.getByRole("heading", { name: "Ask the shop" }).waitFor();
-    const where = page.getByRole("navigation", { name: "Where in the run" });
+    const where = page.getByRole("navigation", { name: "Breadcrumb" });
     await where.getByRole("button", { name: "Every shop" }).waitFor();
     await page.goto(address(tenant, `/runs/${run_id}?node=map-0[0]`));
     await page
@@ -149,11 +149,11 @@ describe("nodes with names", () => {
     await context.close();
   });
 
-  it("are named in lists, in the inbox, and where one goes on", async () => {
+  it("are shown by name in lists, in the inbox, and in the resume dialog", async () => {
     const nodes = [
       { id: "in-0", type: "input", name: "Customer" },
       { id: "guard-0", type: "guard", name: "Known?", config: { check: 'nodes["in-0"] != "nobody"', message: "no" } },
-      { id: "approval-0", type: "approval", name: "Ask a person", config: { message: "Go on?" } },
+      { id: "approval-0", type: "approval", name: "Ask a person", config: { message: "Continue?" } },
       output,
     ];
     const edges = ["in-0>guard-0", "guard-0>approval-0", "approval-0:approve>out-0", "approval-0:reject>out-0"];
@@ -166,19 +166,19 @@ describe("nodes with names", () => {
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${project_id}`);
     await page.getByRole("row", { name: "Known? no guard-0" }).waitFor();
     await visit(page, `/inbox/${pauses[0].pause_id}`);
-    await page.getByText(/^Asked .* at Ask a person approval-0$/).waitFor();
+    await page.getByText(/^Requested .* at Ask a person approval-0$/).waitFor();
     await visit(page, `/runs/${failed}?node=guard-0`);
-    await page.getByRole("button", { name: "Go on from this node…" }).click();
+    await page.getByRole("button", { name: "Resume from this node…" }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("Taken over: Customer (in-0)").waitFor();
-    await dialog.getByText("Runs again: Known? (guard-0), Ask a person (approval-0), out-0").waitFor();
+    await dialog.getByText("Reused: Customer (in-0)").waitFor();
+    await dialog.getByText("Will run: Known? (guard-0), Ask a person (approval-0), out-0").waitFor();
     await dialog.getByLabel("Customer (in-0)").fill("Ada");
     await dialog.getByLabel("Customer (in-0), changed").waitFor();
     await tenant.secret.post(`/v2/runs/${asked}/cancel`, {});
     await context.close();
   });
 
-  it("are named where one is retried", async () => {
+  it("are shown by name while they are retried", async () => {
     target.on("/never", (_, response) => {
       response.statusCode = 503;
       response.end();
@@ -192,7 +192,7 @@ describe("nodes with names", () => {
     });
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${body.run_id}`);
     await page.getByText("Retrying Ask the bank http-0").waitFor();
-    // On a phone the name is there, whatever else there is to say.
+    // On a phone, the node's name is shown, whatever else is shown beside it.
     await page.setViewportSize({ width: 360, height: 800 });
     await expect
       .poll(() =>
@@ -206,14 +206,14 @@ describe("nodes with names", () => {
   });
 });
 
-describe("what is inside", () => {
-  it("of a map opens item by item in the same picture", async () => {
+describe("the contents", () => {
+  it("of a map open item by item in the same graph", async () => {
     const run_id = await ended(
       mapping([{ id: "t", type: "template", config: { template: "made of {{item}}" } } as never]),
     );
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     await picture(page).getByRole("button", { name: "Open map-0" }).click();
-    const where = page.getByRole("navigation", { name: "Where in the run" });
+    const where = page.getByRole("navigation", { name: "Breadcrumb" });
     await where.getByText("item 0").waitFor();
     await picture(page)
       .getByRole("group", { name: /^t, template: Completed/ })
@@ -224,7 +224,7 @@ describe("what is inside", () => {
       .getByRole("group", { name: /^t, template: Completed/ })
       .click();
     await page.getByRole("group", { name: "Output of map-0[1]/t" }).getByText("made of 1").waitFor();
-    // The timeline has unfolded the way to it.
+    // The timeline has unfolded the parents of the node.
     await rowOf(page, /^t\b/).and(page.locator("[aria-pressed=true]")).waitFor();
     expect(await violations(page)).toEqual([]);
     await where.getByRole("button", { name: "map-0" }).click();
@@ -235,7 +235,7 @@ describe("what is inside", () => {
     await context.close();
   });
 
-  it("of a sub-flow opens in place, while it runs, with the way back", async () => {
+  it("of a subflow open in place while it runs, with a way back", async () => {
     const inner = await tenant.deploy(asking());
     const outer = flow(
       [input, { id: "sub-0", type: "subflow", config: { project_id: inner } }, output],
@@ -252,7 +252,7 @@ describe("what is inside", () => {
     await picture(page)
       .getByRole("group", { name: /^approval-0, approval: Paused/ })
       .waitFor();
-    // One stream a tab: that of what is looked at.
+    // One stream per tab: that of the run being shown.
     await expect.poll(() => [streams.length, streams[0] === `/v2/runs/${body.run_id}`]).toEqual([1, false]);
     await rowOf(page, /^approval-0\b/).click();
     const { pause_id } = paused.pauses[0];
@@ -262,7 +262,7 @@ describe("what is inside", () => {
       .waitFor();
     await page.reload();
     await page.getByRole("group", { name: /^Output of approval-0/ }).waitFor();
-    const where = page.getByRole("navigation", { name: "Where in the run" });
+    const where = page.getByRole("navigation", { name: "Breadcrumb" });
     expect(await overflow(page)).toBeLessThanOrEqual(0);
     await where.getByRole("button", { name: "test" }).click();
     await page.waitForURL(address(tenant, `/runs/${body.run_id}`));
@@ -273,8 +273,8 @@ describe("what is inside", () => {
   });
 });
 
-describe("a model with tools", () => {
-  it("shows each step with its tokens, each call with arguments and result, and its calls of sub-flows", async () => {
+describe("a model node with tools", () => {
+  it("shows each step with its tokens, each tool call with arguments and result, and its child runs", async () => {
     const { body: connection } = await tenant.secret.post("/v2/connections", {
       name: "stub",
       provider_id: "openai_compatible",
@@ -304,15 +304,15 @@ describe("a model with tools", () => {
     const said = page.getByRole("list", { name: "Conversation" });
     await said.getByText("Say parrot").waitFor();
     await said
-      .getByText(/^m · \d+ in, \d+ out/)
+      .getByText(/^m · \d+ input, \d+ output tokens/)
       .first()
       .waitFor();
-    await said.getByText("Wants called: repeat").waitFor();
+    await said.getByText("Requested tools: repeat").waitFor();
     await said.getByRole("group", { name: "Arguments of llm-0/tools[0]" }).getByText("parrot").waitFor();
     await said.getByRole("group", { name: "Result of llm-0/tools[0]" }).getByText("parrot").waitFor();
     await said.getByText("It says parrot.").waitFor();
     expect(await violations(page)).toEqual([]);
-    await said.getByRole("button", { name: "Open the sub-flow" }).click();
+    await said.getByRole("button", { name: "Open subflow" }).click();
     await page.waitForURL(address(tenant, `/runs/${run_id}?via=llm-0%2Ftools%5B0%5D`));
     await picture(page)
       .getByRole("group", { name: /^out-0, output: Completed/ })
@@ -320,11 +320,11 @@ describe("a model with tools", () => {
     await context.close();
   });
 
-  it("can be asked for again as curl, whatever is in it", async () => {
+  it("has a start request that can be copied as curl, with any characters", async () => {
     const run_id = await ended(flow([{ id: "in-0", type: "input" }, output], ["in-0>out-0"]), { "in-0": "it's $HOME" });
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs/${run_id}`);
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    await page.getByRole("button", { name: "Start as curl" }).click();
+    await page.getByRole("button", { name: "Copy start request" }).click();
     const copied = () => page.evaluate<string>("navigator.clipboard.readText()");
     await expect.poll(copied).toContain(`-d '{"project_id":`);
     expect(await copied()).toContain(`"in-0":"it'\\''s $HOME"`);

@@ -7,7 +7,7 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 useConsole();
 
 describe("the list of runs", () => {
-  it("says that there are newer ones, and does not jump; by keyboard one goes from row to row", async () => {
+  it("announces newer runs without jumping, and moves from row to row by keyboard", async () => {
     const id = await tenant.deploy(echo());
     const run = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
     await run();
@@ -16,7 +16,7 @@ describe("the list of runs", () => {
     const rows = page.locator("tbody tr");
     await rows.nth(1).waitFor();
     await run();
-    await text(page, "1 newer run");
+    await text(page, "1 new run");
     expect(await rows.count()).toBe(2);
     await page.getByRole("button", { name: "Show", exact: true }).click();
     await rows.nth(2).waitFor();
@@ -33,14 +33,14 @@ describe("the list of runs", () => {
     expect(await page.evaluate("document.activeElement?.getAttribute('title')")).toBe(second);
     await page.keyboard.press("Enter");
     await page.waitForURL(address(tenant, `/runs/${second}`));
-    // Until its chunk is there, the list is still shown, and has a search of its own.
+    // Until the page's chunk has loaded, the list is still shown, and it has a search field, too.
     await page.getByRole("heading", { name: "Timeline" }).waitFor();
     await page.keyboard.press("?");
-    await page.getByRole("dialog", { name: "Keys" }).waitFor();
+    await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     await page.keyboard.press("/");
-    await page.getByRole("combobox", { name: "Page, project or run id" }).fill("settings");
+    await page.getByRole("combobox", { name: "Page, project or run ID" }).fill("settings");
     await page.keyboard.press("Enter");
     await page.waitForURL(address(tenant, "/settings"));
     await context.close();
@@ -48,7 +48,7 @@ describe("the list of runs", () => {
 });
 
 describe("the first page of the list", () => {
-  it("is asked for once", async () => {
+  it("is requested only once", async () => {
     const id = await tenant.deploy(echo());
     await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
     const { page, context } = await signedIn(browser, tenant, "viewer", "/settings");
@@ -64,13 +64,13 @@ describe("the first page of the list", () => {
     expect(asked).toHaveLength(1);
     await page.locator("tbody tr").first().waitFor();
     await visit(page, `/runs?project_id=${id}&created_before=2020-01-01T00:00:00.000Z`);
-    await page.getByRole("heading", { name: "No run matches" }).waitFor();
+    await page.getByRole("heading", { name: "No runs match these filters" }).waitFor();
     await context.close();
   });
 });
 
 describe("a row of the list", () => {
-  /** Runs that have ended, newer than all before. */
+  /** Inserts finished runs that are newer than all others. */
   const addEnded = (project_id: string, count: number) =>
     tenant.withDatabase((database) =>
       database.org(tenant.org_id, (db) =>
@@ -88,7 +88,7 @@ describe("a row of the list", () => {
   };
   const cancel = (run_id: string) => tenant.secret.post(`/v2/runs/${run_id}/cancel`);
 
-  it("changes with its run when the run leaves the filter", async () => {
+  it("is updated when its run leaves the filter", async () => {
     const id = await tenant.deploy(asking());
     const run_id = await paused(id);
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}&state=PAUSED`);
@@ -99,30 +99,66 @@ describe("a row of the list", () => {
     await context.close();
   });
 
-  it("changes with its run on every page; newer runs are counted as far as that is known, and come when asked for", async () => {
+  it("is updated on every page; newer runs are counted and shown on request", async () => {
     const id = await tenant.deploy(asking());
     const run_id = await paused(id);
     await addEnded(id, 55);
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
-    await page.getByRole("button", { name: "Older runs" }).click();
+    await page.getByRole("button", { name: "Load older runs" }).click();
     const rows = page.locator("tbody tr");
     await expect.poll(() => rows.count()).toBe(56);
     await rows.last().getByText("Paused").waitFor();
     await addEnded(id, 60);
-    await text(page, "50+ newer runs");
-    // As when a tab is looked at again.
+    await text(page, "50+ new runs");
+    // As when a user returns to the tab.
     await page.evaluate("dispatchEvent(new Event('visibilitychange')); dispatchEvent(new Event('focus'))");
     await cancel(run_id);
     await rows.last().getByText("Cancelled").waitFor();
     expect(await rows.count()).toBe(56);
     await page.getByRole("button", { name: "Show", exact: true }).click();
-    await page.getByText("50+ newer runs").waitFor({ state: "hidden" });
+    await page.getByText("50+ new runs").waitFor({ state: "hidden" });
+    await context.close();
+  });
+
+  it("is drawn if it is near the window, listed oldest first on request, and selected for a bulk action", async () => {
+    const id = await tenant.deploy(echo());
+    await addEnded(id, 160);
+    const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
+    const rows = page.locator("tbody tr[aria-rowindex]");
+    const older = page.getByRole("button", { name: "Load older runs" });
+    for (const count of [100, 150, 160]) {
+      await older.click();
+      await expect
+        .poll(() => page.getByRole("checkbox", { name: `Select ${count > 100 ? "the first" : "all"} 100` }).count())
+        .toBe(1);
+      if (count > 100) await page.locator(`table[aria-rowcount="${count + 1}"]`).waitFor();
+    }
+    expect(await rows.count()).toBeLessThan(160);
+    await page.locator(".table-gap").first().waitFor({ state: "attached" });
+    // From the last drawn row, the keys go on to the next one.
+    await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+    await page.locator('tr[aria-rowindex="161"]').waitFor();
+    const last = page.locator('tr[aria-rowindex="161"] [data-row]');
+    await page.locator('tr[aria-rowindex="160"] [data-row]').focus();
+    await page.keyboard.press("j");
+    expect(await last.evaluate((link) => link === link.ownerDocument.activeElement)).toBe(true);
+    const oldest = await last.getAttribute("title");
+
+    await page.getByRole("button", { name: "Created" }).click();
+    await page.waitForURL(address(tenant, `/runs?project_id=${id}&order=asc`));
+    await page.locator(`tbody tr:first-child [title="${oldest}"]`).waitFor();
+    await page.getByRole("columnheader", { name: "Created" }).and(page.locator('[aria-sort="ascending"]')).waitFor();
+    for (const at of [0, 1]) await page.locator("tbody").getByRole("checkbox").nth(at).check();
+    await page.getByText("2 selected runs").click();
+    await page.getByRole("button", { name: "Rerun… 2" }).click();
+    await text(page, /^2 finished runs selected/);
+    await checkBothLooks(page);
     await context.close();
   });
 });
 
 describe("the columns", () => {
-  it("are chosen by the reader, who finds them again", async () => {
+  it("can be chosen, and the choice is kept", async () => {
     const id = await tenant.deploy(echo());
     await tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync", user_id: "ada-7" });
     const { page, context } = await signedIn(browser, tenant, "viewer", `/runs?project_id=${id}`);
@@ -133,7 +169,7 @@ describe("the columns", () => {
     await menu.getByLabel("Version").uncheck();
     await page.getByRole("cell", { name: "ada-7" }).waitFor();
     expect(await violations(page)).toEqual([]);
-    const chosen = ["State", "Run", "What", "Created", "Took", "Started by", "User", "Nodes"];
+    const chosen = ["State", "Run", "Details", "Created", "Duration", "Run type", "User", "Nodes"];
     expect(await heads()).toEqual(chosen);
     await page.keyboard.press("Escape");
     await menu.waitFor({ state: "hidden" });
@@ -141,31 +177,31 @@ describe("the columns", () => {
     await page.getByRole("cell", { name: "ada-7" }).waitFor();
     expect(await heads()).toEqual(chosen);
     await page.getByText("Columns", { exact: true }).click();
-    await page.getByRole("button", { name: "As at first" }).click();
+    await page.getByRole("button", { name: "Reset columns" }).click();
     expect(await heads()).toContain("Version");
     await context.close();
   });
 });
 
 describe("bulk actions", () => {
-  it("say first how many runs they are about, show how far they are, and leave other runs alone", async () => {
+  it("show how many runs they affect and their progress, and leave other runs unchanged", async () => {
     const id = await tenant.deploy(echo());
     const run = () => tenant.secret.post("/v2/runs", { project_id: id, inputs: { "in-0": "x" }, mode: "sync" });
     for (let n = 0; n < 3; n += 1) await run();
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}`);
-    await page.getByText("All that match…").click();
-    await page.getByRole("button", { name: "Run all again… 3" }).waitFor();
-    await page.getByRole("button", { name: "Cancel all… 0" }).waitFor();
-    expect(await page.getByRole("button", { name: "Cancel all… 0" }).isDisabled()).toBe(true);
-    await page.getByRole("button", { name: "Run all again…" }).click();
-    await text(page, /^3 runs ended/);
+    await page.getByText("All matching runs").click();
+    await page.getByRole("button", { name: "Rerun… 3" }).waitFor();
+    await page.getByRole("button", { name: "Cancel… 0" }).waitFor();
+    expect(await page.getByRole("button", { name: "Cancel… 0" }).isDisabled()).toBe(true);
+    await page.getByRole("button", { name: "Rerun…" }).click();
+    await text(page, /^3 finished runs match/);
     expect((await tenant.secret.get("/v2/runs", { query: { project_id: id } })).body.data).toHaveLength(3);
-    await page.getByRole("button", { name: "Run again 3 runs" }).click();
-    await text(page, "Running again: done");
+    await page.getByRole("button", { name: "Rerun 3 runs" }).click();
+    await text(page, "Rerunning runs: completed");
     await text(page, "3 of 3 done");
     const { body } = await tenant.secret.get("/v2/runs", { query: { project_id: id } });
     expect(body.data).toHaveLength(6);
-    // The job is in the address: a reload shows it again.
+    // The URL holds the job, so a reload shows it again.
     await page.reload();
     await text(page, "3 of 3 done");
     expect(await violations(page)).toEqual([]);
@@ -174,34 +210,34 @@ describe("bulk actions", () => {
     await context.close();
   });
 
-  it("say where more runs match than one of them takes", async () => {
+  it("are disabled if more runs match than the limit", async () => {
     const { page, context } = await signedIn(browser, tenant, "editor", "/runs");
-    // What the service answers then: so many runs would be made for too long.
-    const msg = "More than 100000 runs match: divide them, such as by created_before";
+    // The response of the API in that case; creating that many runs would take too long.
+    const msg = "More than 100000 runs match: narrow the filter, for example with created_before";
     const json = { detail: [{ loc: ["body", "filter"], msg, type: "value_error" }], code: "validation_error" };
     await page.route(/run-jobs$/, (route) => route.fulfill({ status: 422, json }));
-    await page.getByText("All that match…").click();
-    await page.getByRole("button", { name: "Run all again… too many" }).click();
-    await text(page, /^More than 100000 runs match: divide them/);
-    expect(await page.getByRole("button", { name: "Run again all runs" }).isDisabled()).toBe(true);
+    await page.getByText("All matching runs").click();
+    await page.getByRole("button", { name: "Rerun… too many" }).click();
+    await text(page, /^More than 100000 runs match: narrow the filter/);
+    expect(await page.getByRole("button", { name: "Rerun all runs" }).isDisabled()).toBe(true);
     await checkBothLooks(page);
     await context.close();
   });
 
-  it("are aborted where that is asked for", async () => {
+  it("can be aborted", async () => {
     const id = await tenant.deploy({ ...asking(), settings: { max_concurrent_runs: 1 } });
     const { body: first } = await tenant.secret.post("/v2/runs", { project_id: id, inputs: {} });
     await tenant.until(first.run_id, "PAUSED");
     await tenant.secret.post(`/v2/runs/${first.run_id}/cancel`);
     await tenant.until(first.run_id, "CANCELLED");
-    // It takes the only place: the job waits.
+    // This run takes the only slot, so the job waits.
     await tenant.secret.post("/v2/runs", { project_id: id, inputs: {} });
     const { page, context } = await signedIn(browser, tenant, "editor", `/runs?project_id=${id}&state=CANCELLED`);
-    await page.getByText("All that match…").click();
-    await page.getByRole("button", { name: "Run all again…" }).click();
-    await page.getByRole("button", { name: "Run again 1 run" }).click();
-    await page.getByRole("button", { name: "Abort" }).click();
-    await text(page, "Running again: aborted");
+    await page.getByText("All matching runs").click();
+    await page.getByRole("button", { name: "Rerun…" }).click();
+    await page.getByRole("button", { name: "Rerun 1 run" }).click();
+    await page.getByRole("button", { name: "Stop job" }).click();
+    await text(page, "Rerunning runs: stopped");
     await text(page, "0 of 1 done");
     await context.close();
   });
@@ -209,7 +245,7 @@ describe("bulk actions", () => {
   it("are not offered to a viewer", async () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
-    expect(await page.getByText("All that match…").count()).toBe(0);
+    expect(await page.getByText("All matching runs").count()).toBe(0);
     await context.close();
   });
 });

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// `npm run docs:screenshots`: takes the pictures of docs/console.md anew.
+// `npm run docs:screenshots`: takes the screenshots of docs/console.md again.
 export default defineConfig({
   test: {
     projects: [

@@ -12,13 +12,13 @@ import type { Scene } from "./support/scene.ts";
 
 const FOLDER = fileURLToPath(new URL("../../docs/images", import.meta.url));
 const MAX_BYTES = 80_000;
-/** Sharp enough for text, a third of the bytes of a PNG. */
+/** Sharp enough for text, at a third of the size of a PNG. */
 const PICTURE = { format: "webp", quality: 82 } as const;
 
 type Picture = readonly [
   name: string,
   path: (scene: Scene) => string,
-  role: "heading" | "region",
+  role: "heading" | "region" | "treeitem",
   ready: string,
   view?: { readonly colorScheme?: "dark"; readonly width?: number; readonly height?: number },
 ];
@@ -28,9 +28,13 @@ const PICTURES: readonly Picture[] = [
   ["runs", () => "/runs", "region", "Runs"],
   ["run", ({ waiting }) => `/runs/${waiting.run_id}?node=approval-0`, "heading", "Timeline"],
   ["inbox", ({ waiting }) => `/inbox/${waiting.pause_id}`, "heading", "Refund 180 EUR to Barbara Liskov?"],
-  ["webhooks", ({ subscription_id }) => `/webhooks/${subscription_id}`, "region", "What was sent"],
+  ["webhooks", ({ subscription_id }) => `/webhooks/${subscription_id}`, "region", "Delivery list"],
   ["access", () => "/access?tab=keys", "region", "API keys"],
   ["settings", () => "/settings", "heading", "Limits"],
+  ["flows", () => "/flows", "heading", "Flows"],
+  ["editor", ({ triage }) => `/flows/${triage}/edit?node=tpl-billing`, "treeitem", "Message (in-0), text"],
+  ["flow-compare", ({ triage }) => `/flows/${triage}/compare/1/draft`, "region", "Changes"],
+  ["flow-call", ({ triage }) => `/flows/${triage}/call`, "heading", "Inputs"],
   [
     "run-dark",
     ({ waiting }) => `/runs/${waiting.run_id}?node=approval-0`,
@@ -51,7 +55,7 @@ it("takes a picture of each page", async () => {
   mkdirSync(FOLDER, { recursive: true });
   const [{ browser, close }, tenant, receiver] = await Promise.all([openBrowser(), openTenant(), startHttpTarget()]);
   try {
-    // Not every event is taken at once.
+    // The receiver rejects some events.
     receiver.on(
       "/hooks",
       ({ body }, response) => void response.writeHead(/run\.(failed|cancelled)/.test(body) ? 503 : 200).end(),
@@ -65,17 +69,28 @@ it("takes a picture of each page", async () => {
       await visit(page, path(scene));
       await page.getByRole(role, { name: ready, exact: true }).first().waitFor();
       await expect.poll(() => page.locator(".skeleton").count()).toBe(0);
-      const picture = await take(page);
-      expect(picture.length, name).toBeLessThan(MAX_BYTES);
-      writeFileSync(join(FOLDER, `${name}.webp`), picture);
+      await keep(page, name);
     }
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await visit(page, `/flows/${scene.triage}/edit?panel=try`);
+    await page.getByRole("combobox", { name: "Example" }).selectOption({ label: "An outage" });
+    await page.getByRole("button", { name: "Run draft" }).click();
+    await page.getByText("We write again within 30 minutes").first().waitFor();
+    await keep(page, "editor-try");
     expectNoFaults();
   } finally {
     await Promise.all([close(), receiver.close()]);
   }
 });
 
-/** Playwright itself takes PNG and JPEG only. */
+async function keep(page: Page, name: string): Promise<void> {
+  const picture = await take(page);
+  expect(picture.length, name).toBeLessThan(MAX_BYTES);
+  writeFileSync(join(FOLDER, `${name}.webp`), picture);
+}
+
+/** Playwright itself only supports PNG and JPEG. */
 async function take(page: Page): Promise<Buffer> {
   const devTools = await page.context().newCDPSession(page);
   const { data } = await devTools.send("Page.captureScreenshot", PICTURE);

@@ -8,20 +8,20 @@ import { browser, tenant, useConsole } from "./support/shared-console.ts";
 useConsole();
 
 describe("signing in", () => {
-  it("takes e-mail address and password, says where one of them is wrong, and ends with signing out", async () => {
+  it("accepts e-mail address and password, says if one is wrong, and ends with signing out", async () => {
     const email = "console@example.test";
     const user = await tenant.withDatabase((database) =>
       createUser(database, { org_id: tenant.org_id, email, role: "editor" }),
     );
     const { page, context } = await openWindow(browser);
     await page.goto(address(tenant, "/runs?state=FAILED"));
-    await page.getByLabel("E-mail address").fill(email);
+    await page.getByLabel("Email address").fill(email);
     await page.getByLabel("Password").fill("not it at all");
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("alert").getByText("The e-mail address or the password is wrong.").waitFor();
     await page.getByLabel("Password").fill(user.password);
     await page.getByRole("button", { name: "Sign in" }).click();
-    // On at the address that was asked for.
+    // The user continues at the requested page.
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     expect(new URL(page.url()).search).toBe("?state=FAILED");
     expect(await page.evaluate("document.cookie")).toBe("");
@@ -33,7 +33,7 @@ describe("signing in", () => {
     await context.close();
   });
 
-  it("shows the sign-in again where the session was ended elsewhere, and the same page afterwards", async () => {
+  it("shows the sign-in page if the session was ended elsewhere, and then the same page again", async () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.getByRole("heading", { name: "Runs", exact: true }).waitFor();
     const { body } = await tenant.secret.get("/v2/sessions?page_size=1");
@@ -43,7 +43,7 @@ describe("signing in", () => {
     await context.close();
   });
 
-  it("goes on in the console with a link that is used up, where somebody is signed in; asks others to sign in", async () => {
+  it("with a used sign-in link opens the console if signed in, and otherwise asks to sign in", async () => {
     const { page, context } = await signedIn(browser, tenant, "viewer", "/runs");
     await page.goto("about:blank");
     await page.goto(address(tenant, "/settings#link=mr_ln_used"));
@@ -56,7 +56,7 @@ describe("signing in", () => {
     await Promise.all([context.close(), nobody.context.close()]);
   });
 
-  it("keeps the page where the service cannot say for a moment who is signed in", async () => {
+  it("keeps the page if the server cannot check the session for a moment", async () => {
     const { page, context } = await openWindow(browser);
     await page.clock.install();
     const { page: other, context: same } = await signedIn(browser, tenant, "viewer", "/runs");
@@ -80,14 +80,14 @@ describe("signing in", () => {
     await Promise.all([context.close(), same.close()]);
   });
 
-  it("console-csrf: a page of another port changes nothing with the session", async () => {
+  it("console-csrf: lets a page on another port change nothing with the session", async () => {
     const { page, context } = await signedIn(browser, tenant, "admin");
     const target = `${tenant.target.url}/v2/projects`;
     const foreign = createServer((_, res) => res.setHeader("content-type", "text/html").end("<title>foreign</title>"));
     await new Promise<void>((resolve) => foreign.listen(0, "127.0.0.1", resolve));
     try {
       await page.goto(`http://127.0.0.1:${(foreign.address() as AddressInfo).port}/`);
-      // The page itself never sees the answer, and neither does Playwright: Cross-Origin-Resource-Policy withholds it.
+      // Read through the browser's network log, because Cross-Origin-Resource-Policy hides the response from the page and from Playwright.
       const network = await context.newCDPSession(page);
       await network.send("Network.enable");
       const answered = new Promise<number>((resolve) =>
@@ -97,7 +97,7 @@ describe("signing in", () => {
         const body = new Blob(['{"name":"stolen"}'], { type: "text/plain" });
         await fetch(url, { method: "POST", mode: "no-cors", credentials: "include", body }).catch(() => undefined);
       }, target);
-      // 401 where the browser keeps the cookie back from another port, 403 where it does not.
+      // 401 if the browser does not send the cookie to another port, 403 if it does.
       expect([401, 403]).toContain(await answered);
       const { body } = await tenant.secret.get("/v2/projects?page_size=200");
       expect(body.data.map((project: { name: string }) => project.name)).not.toContain("stolen");
@@ -107,7 +107,7 @@ describe("signing in", () => {
     }
   });
 
-  it("has a sign-in without fault for axe in both themes", async () => {
+  it("has no axe violation in both themes", async () => {
     for (const theme of ["light", "dark"] as const) {
       const { page, context } = await openWindow(browser, { theme, width: 360 });
       await page.goto(address(tenant, "/"));

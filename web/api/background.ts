@@ -4,7 +4,7 @@ import { api, unwrap } from "./client.ts";
 const EVERY_MS = 5000;
 const PAGE = { page_size: 50 };
 
-/** With how many of their documents are indexed. */
+/** A page of knowledge bases, each with the number of its documents that are indexed. */
 export const knowledgeBasesOptions = queryOptions({
   queryKey: ["knowledge-bases", "list", PAGE],
   queryFn: () => unwrap(api.GET("/v2/knowledge-bases", { params: { query: PAGE } })),
@@ -15,7 +15,7 @@ export const experimentsOptions = queryOptions({
   queryFn: () => unwrap(api.GET("/v2/evals/experiments", { params: { query: PAGE } })),
   refetchInterval: EVERY_MS,
 });
-/** With how far each of them is. */
+/** A page of bulk run jobs, each with its progress. */
 export const jobsOptions = queryOptions({
   queryKey: ["run-jobs", "list", PAGE],
   queryFn: () => unwrap(api.GET("/v2/run-jobs", { params: { query: PAGE } })),

@@ -1,23 +1,23 @@
-import { QueryCache, QueryClient } from "@tanstack/react-query";
+import { QueryClient } from "@tanstack/react-query";
 import createClient from "openapi-fetch";
 import { ApiProblem, problemOf } from "./problem.ts";
 import type { components, paths } from "./schema.d.ts";
 
 export type Schemas = components["schemas"];
 
-/** The whole public API, typed by its document. The browser sends the session's cookie. */
+/** Typed client for the public API. The browser sends the session cookie. */
 export const api = createClient<paths>({ credentials: "same-origin" });
 
 type Call<T> = Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
 
-/** The body of a good answer; otherwise throws an ApiProblem. By the status, because an error may have no body. */
+/** Returns the body of a successful response, or throws an ApiProblem. Checks the status, because an error may have no body. */
 export async function unwrap<T>(call: Call<T>): Promise<T> {
   const { data, error, response } = await call;
   if (response.ok) return data as T;
   throw problemOf(response, error);
 }
 
-/** What was read, with the tag of its state: a change of it says what it was made of. */
+/** A resource with its ETag; a change sends the ETag, so that it applies to this state only. */
 export type Tagged<T> = T & { readonly etag: string | null };
 
 export async function unwrapTagged<T extends object>(call: Call<T>): Promise<Tagged<T>> {
@@ -25,20 +25,13 @@ export async function unwrapTagged<T extends object>(call: Call<T>): Promise<Tag
   return { ...body, etag: (await call).response.headers.get("etag") };
 }
 
-/** Has a change refused with 412 where what it was made of has changed since. */
+/** Sends If-Match, so that a change based on stale data fails with 412. */
 export const ifMatch = (etag: string | null): { readonly header?: { readonly "If-Match": string } } =>
   etag === null ? {} : { header: { "If-Match": etag } };
 
 const RETRIES = 2;
 
 export const queryClient = new QueryClient({
-  queryCache: new QueryCache({
-    onError(error, query) {
-      // The session has ended: the frame shows the sign-in, and afterwards this page again.
-      if (error instanceof ApiProblem && error.status === 401 && query.queryKey[0] !== "me")
-        queryClient.setQueryData(["me", "detail"], null);
-    },
-  }),
   defaultOptions: {
     queries: {
       staleTime: 2000,
@@ -48,15 +41,18 @@ export const queryClient = new QueryClient({
   },
 });
 
-/** Only these two refusals may succeed at another time. */
+/** Paths where a 401 does not mean that a session has ended. */
+const SIGNING_IN: readonly string[] = ["/console/session", "/v2/me"];
+
+// When any request finds that the session has ended, the frame shows the sign-in form and afterwards this page again.
+api.use({
+  onResponse({ response, schemaPath }) {
+    if (response.status === 401 && !SIGNING_IN.includes(schemaPath)) queryClient.setQueryData(["me", "detail"], null);
+  },
+});
+
+/** Whether a retry may succeed: after 408, 429, a server error, or a failure without a response. */
 function mayPass(error: unknown): boolean {
   if (!(error instanceof ApiProblem)) return true;
   return error.status === 408 || error.status === 429 || error.status >= 500;
 }
-
-/**
- * A new Idempotency-Key: made once for what somebody means to do, and sent with every attempt at it. `crypto.randomUUID` is missing where a
- * browser reaches the console by http and another name than localhost.
- */
-export const newIntent = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -1,13 +1,15 @@
 import { queryOptions } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
+import { everyPage } from "./every-page.ts";
+import type { Intent } from "./intent.ts";
 
 export const datasetsOptions = queryOptions({
-  queryKey: ["datasets", "list", { page_size: 200 }],
-  queryFn: () => unwrap(api.GET("/v2/evals/datasets", { params: { query: { page_size: 200 } } })),
+  queryKey: ["datasets", "list"],
+  queryFn: () => everyPage((query) => unwrap(api.GET("/v2/evals/datasets", { params: { query } }))),
 });
 
-/** Adds a row, to a dataset that is there or a new one of that name. */
+/** Adds a row to an existing dataset, or to a new one with the given name. */
 export async function addDatasetRow({
   dataset_id,
   name,
@@ -19,12 +21,12 @@ export async function addDatasetRow({
   readonly name: string;
   readonly project_id: string;
   readonly row: Schemas["DatasetRowInput"];
-  readonly intent: string;
+  readonly intent: Intent;
 }): Promise<string> {
-  const header = { "Idempotency-Key": intent };
   const body = { name, project_id, description: "", input_schema: null, metadata: {}, tags: [] };
+  const header = { "Idempotency-Key": intent(body) };
   const id = dataset_id ?? (await unwrap(api.POST("/v2/evals/datasets", { params: { header }, body }))).dataset_id;
-  const rowHeader = { "Idempotency-Key": `${intent}-row` };
+  const rowHeader = { "Idempotency-Key": intent([id, row]) };
   const params = { path: { dataset_id: id }, header: rowHeader };
   await unwrap(api.POST("/v2/evals/datasets/{dataset_id}/rows", { params, body: row }));
   return id;

@@ -1,4 +1,4 @@
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query";
+import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
 
@@ -8,12 +8,12 @@ export type ExperimentRow = Schemas["ExperimentRow"];
 
 const EVERY_MS = 5000;
 const EXPERIMENT = "/v2/evals/experiments/{experiment_id}" as const;
-/** How rows can have ended, or not; as the list of them is filtered. */
+/** Row states, in the order in which the filter of the rows lists them. */
 export const ROW_STATES = ["FAILED", "COMPLETED", "CANCELLED", "RUNNING", "PENDING"] as const satisfies ReadonlyArray<
   ExperimentRow["state"]
 >;
 
-/** A job may score or run rows of one that has ended again: it is asked for as long as it is looked at. */
+/** A finished experiment can be scored or run again, so it is polled as long as it is shown. */
 export const experimentOptions = (experiment_id: string) =>
   queryOptions({
     queryKey: ["experiments", "detail", experiment_id],
@@ -21,7 +21,7 @@ export const experimentOptions = (experiment_id: string) =>
     refetchInterval: EVERY_MS,
   });
 
-/** How far it is, and what its scores say. */
+/** Progress of an experiment, and its aggregated scores. */
 export const experimentStatusOptions = (experiment_id: string) =>
   queryOptions({
     queryKey: ["experiments", "status", experiment_id],
@@ -29,7 +29,7 @@ export const experimentStatusOptions = (experiment_id: string) =>
     refetchInterval: EVERY_MS,
   });
 
-/** How it differs from another one, score by score. */
+/** Differences from another experiment, score by score. */
 export const comparisonOptions = (experiment_id: string, other: string, isUnderWay: boolean) =>
   queryOptions({
     queryKey: ["experiments", "comparison", { experiment_id, other }],
@@ -38,7 +38,7 @@ export const comparisonOptions = (experiment_id: string, other: string, isUnderW
       unwrap(api.POST(`${EXPERIMENT}/compare`, { params: { path: { experiment_id } }, body: { with: other } })),
   });
 
-/** Its rows in the order of the dataset, page by page. */
+/** Rows of an experiment in the order of its dataset, page by page. */
 export const experimentRowsOptions = (experiment_id: string, state: ExperimentRow["state"] | undefined) =>
   infiniteQueryOptions({
     queryKey: ["experiments", "rows", { experiment_id, state }],
@@ -54,3 +54,13 @@ export const experimentRowsOptions = (experiment_id: string, state: ExperimentRo
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),
     refetchInterval: EVERY_MS,
   });
+
+/** Starts the rows of an experiment that has none yet, then refetches it. */
+export function useExperimentStart() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: (experiment_id: string) =>
+      unwrap(api.POST(`${EXPERIMENT}/jobs`, { params: { path: { experiment_id } }, body: { kind: "run" } })),
+    onSettled: () => client.invalidateQueries({ queryKey: ["experiments"] }),
+  });
+}

@@ -1,4 +1,4 @@
-/** Where a page of JSON text leaves off: within a string, so deep, with an escape that the next page ends. */
+/** The parser state at the end of a page of JSON text: inside a string, nesting depth, incomplete escape. */
 interface Place {
   readonly isText: boolean;
   readonly inString: boolean;
@@ -16,18 +16,19 @@ const BEGINNING: Place = {
   depth: 0,
   rest: "",
 };
-/** Levels that are indented: a deeper one would be all indent. */
+/** Nesting levels that are indented; deeper lines would consist of indentation only. */
 const MAX_INDENT = 40;
 
 export interface ReadablePage {
   readonly text: string;
-  /** Where the next page goes on. */
+  /** The parser state from which the next page continues. */
   readonly place: Place;
 }
 
 /**
- * A page of a JSON text as people read it: a string without quotes and escapes, anything else a member a line. Pages are given in
- * their order, each with the place where the one before it has left off; together they are the text as a whole would be.
+ * Formats one page of a JSON text for reading: a string without quotes and escapes, anything else one field per line.
+ * Pages are passed in order, each with the state in which the previous one ended; together they are the text as a
+ * whole.
  */
 export function readablePage(json: string, before: Place | null, isLast: boolean): ReadablePage {
   if (before === null && json.startsWith('"')) return textPage(json.slice(1), { ...BEGINNING, isText: true }, isLast);
@@ -37,18 +38,18 @@ export function readablePage(json: string, before: Place | null, isLast: boolean
 
 function textPage(json: string, place: Place, isLast: boolean): ReadablePage {
   const part = place.rest + json;
-  // The last character of all is the closing quote.
+  // The last character of the last page is the closing quote.
   const end = isLast ? part.length - 1 : wholeEscapes(part);
   return { text: JSON.parse(`"${part.slice(0, end)}"`) as string, place: { ...place, rest: part.slice(end) } };
 }
 
-/** How much of a part of a string has no escape that goes on behind its end. */
+/** Length of the part of a string that ends before an incomplete escape. */
 function wholeEscapes(part: string): number {
   const at = part.lastIndexOf("\\");
   if (at === -1) return part.length;
   let first = at;
   while (part[first - 1] === "\\") first -= 1;
-  // An even number before it are escapes themselves.
+  // After an odd number of backslashes, the last one is itself escaped and starts no escape.
   if ((at - first) % 2 === 1) return part.length;
   const length = part[at + 1] === "u" ? 6 : 2;
   return at + length > part.length ? at : part.length;
@@ -70,7 +71,7 @@ function indented(json: string, place: Place): ReadablePage {
     const opens = character === "{" || character === "[";
     const closes = character === "}" || character === "]";
     if (closes) depth -= 1;
-    // What is empty stays on its line.
+    // An empty object or array stays on one line.
     if (isOpening !== closes) {
       parts.push(json.slice(taken, at), line());
       taken = at;

@@ -15,7 +15,7 @@ type Counts = Pick<Schemas["KnowledgeBase"], "total_files" | "total_indexed_file
 const EVERY_MS = 5000;
 const BASE = "/v2/knowledge-bases/{knowledge_base_id}" as const;
 
-/** Which documents are listed, by the states that the API gives them. */
+/** Filters of the list of documents, each with the states of the API that it includes. */
 const STATUSES = {
   waiting: ["pending", "resource", "parsed", "pending_delete"],
   failed: ["error"],
@@ -24,7 +24,7 @@ const STATUSES = {
 export type Which = keyof typeof STATUSES;
 export const WHICH = ["waiting", "failed", "indexed"] as const satisfies readonly Which[];
 
-/** How many documents of a knowledge base wait. */
+/** Number of documents in a knowledge base that wait to be indexed. */
 export const waitingOf = ({ total_files, total_indexed_files, total_error_files }: Counts): number =>
   total_files - total_indexed_files - total_error_files;
 
@@ -35,7 +35,7 @@ export const knowledgeBaseOptions = (knowledge_base_id: string) =>
     refetchInterval: EVERY_MS,
   });
 
-/** The documents of a knowledge base, the newest first, page by page. */
+/** Documents of a knowledge base, newest first, page by page. */
 export const documentsOptions = (knowledge_base_id: string, which: Which | undefined) =>
   infiniteQueryOptions({
     queryKey: ["knowledge-bases", "documents", { knowledge_base_id, which }],
@@ -58,7 +58,7 @@ export const documentOptions = (knowledge_base_id: string, resource_id: string) 
     refetchInterval: EVERY_MS,
   });
 
-/** Where a browser shows a document, as far as it can. */
+/** URL at which the browser displays a document if it supports the type. */
 export const documentHref = (knowledgeBaseId: string, resourceId: string): string =>
   `/v2/knowledge-bases/${encodeURIComponent(knowledgeBaseId)}/resources/${encodeURIComponent(resourceId)}/download?disposition=inline`;
 
@@ -71,7 +71,7 @@ export const syncsOptions = (knowledge_base_id: string) =>
     refetchInterval: EVERY_MS,
   });
 
-/** The documents that a sync could not read, page by page. */
+/** Documents that a sync failed to read, page by page. */
 export const failedItemsOptions = (knowledge_base_id: string, sync_id: string) =>
   infiniteQueryOptions({
     queryKey: ["knowledge-bases", "failed-items", { knowledge_base_id, sync_id }],
@@ -86,13 +86,16 @@ export const failedItemsOptions = (knowledge_base_id: string, sync_id: string) =
     placeholderData: keepPreviousData,
   });
 
-/** What is done with a knowledge base; afterwards all of it is read anew: a refusal may be of what has changed meanwhile. */
+/** Changes a knowledge base, then refetches it: a refusal may come from a change by someone else. */
 export function useKnowledgeAction<T, R>(act: (value: T) => Promise<R>) {
   const client = useQueryClient();
   return useMutation({ mutationFn: act, onSettled: () => client.invalidateQueries({ queryKey: ["knowledge-bases"] }) });
 }
 
-/** Reads the sources again and tries again what is not indexed. It deletes nothing: that is for who knows the sources. */
+/**
+ * Reads the sources again and retries documents that are not indexed. It deletes nothing, because only people who know
+ * the sources can decide that.
+ */
 export const syncNow = (knowledge_base_id: string) =>
   unwrap(
     api.POST(`${BASE}/sync`, {

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-/** A piece of text that a model writes. */
+/** A piece of text from a model that is still writing. */
 export interface Delta {
   readonly path: string;
   readonly attempt: number;
@@ -14,7 +14,7 @@ interface Written {
   readonly text: string;
 }
 
-/** What models are writing, by the path of their node. Only a component that shows a text renders when it grows. */
+/** Texts that models are writing, by node path. Only components that show a text render when it grows. */
 export class LiveTexts {
   readonly #texts = new Map<string, Written>();
   readonly #listeners = new Set<() => void>();
@@ -26,7 +26,7 @@ export class LiveTexts {
     this.#tell();
   }
 
-  /** Texts that are complete are in the record. */
+  /** A complete text is in the run's record, so the live copy is dropped. */
   forget(path: string): void {
     if (this.#texts.delete(path)) this.#tell();
   }
@@ -45,12 +45,12 @@ export class LiveTexts {
   }
 }
 
-/** What a model has written so far at a place; undefined where it writes nothing. */
+/** The text that the model of a node has written so far; undefined if it is not writing. */
 export function useWritten(texts: LiveTexts, path: string): string | undefined {
   return useSyncExternalStore(texts.subscribe, () => texts.textOf(path));
 }
 
-/** After a break pieces come again; a later attempt or step begins the text anew. Undefined where nothing is new. */
+/** Pieces may repeat after a reconnect, and a later attempt or step starts the text again. Undefined if the piece adds nothing. */
 function append(known: Written | undefined, { attempt, step, offset, text }: Delta): Written | undefined {
   const isSame = known?.attempt === attempt && known.step === step;
   const before = isSame ? known.text : "";

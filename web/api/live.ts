@@ -8,16 +8,16 @@ import { NODE_EVENTS, afterEvents } from "./node-events.ts";
 import type { NodeEvent } from "./node-events.ts";
 import { readRun, runOptions } from "./runs.ts";
 
-/** How a run is followed: by its events; by asking again, where events cannot be had; or not, because it has ended. */
+/** How updates of a run arrive: by events, by polling if events are not available, or not at all because the run has finished. */
 export type LiveState = "live" | "polling" | "ended";
 
-/** A map of a thousand items has thousands of events; what they change is drawn at most this often. */
+/** Shortest time between two redraws: a map of a thousand items causes thousands of events. */
 const DRAW_EVERY_MS = 400;
 const POLL_MS = 2000;
 
 /**
- * Follows a run by its events: its nodes change with them. Also what models are writing. A tab has one stream: of a run and the
- * sub-flows that are open in it, the innermost has it, which is the one that is looked at.
+ * Follows a run by its events, which update its nodes and the texts that models are writing. A tab has one stream;
+ * among a run and its open subflows, the innermost gets it, because that is the one shown.
  */
 export function useLiveRun(
   runId: string,
@@ -39,7 +39,7 @@ export function useLiveRun(
         clearInterval(poll);
         // Reads what happened between the last poll and the first event.
         if (isConnected && poll !== undefined) shown.all();
-        // Nobody looks at a hidden tab.
+        // A hidden tab does not poll.
         if (!isConnected) poll = setInterval(() => document.hidden || shown.all(), POLL_MS);
       },
       onEvent(type, text) {
@@ -62,7 +62,7 @@ export function useLiveRun(
   return { state: ended ? "ended" : connected ? "live" : "polling", texts };
 }
 
-/** What is shown of a run, as events change it. Node by node where it can be; the whole is read only where it must. */
+/** Applies events to the cached run, node by node; the whole run is read again only if that is necessary. */
 function followed(client: QueryClient, runId: string) {
   const { queryKey } = runOptions(runId);
   let events: NodeEvent[] = [];
@@ -76,7 +76,7 @@ function followed(client: QueryClient, runId: string) {
     readAll = false;
     if (all) await client.refetchQueries({ queryKey, exact: true });
     const head = all || taken.length === 0 ? undefined : await readRun(runId).catch(() => undefined);
-    // Those of meanwhile too: what was read may be older than they are.
+    // Events that arrived during the request are applied too, because the response may be older than they are.
     const known = [...taken, ...events];
     client.setQueryData(queryKey, (run) => run && { ...run, ...head, nodes: afterEvents(run.nodes ?? [], known) });
     const touched = new Set(known.map(({ data }) => data.path));

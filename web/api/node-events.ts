@@ -2,7 +2,7 @@ import type { NodeRun } from "./runs.ts";
 
 export const NODE_EVENTS = ["node.started", "node.retrying", "node.finished"] as const;
 
-/** What an event says about a node. */
+/** A change of one node. */
 export interface NodeEvent {
   readonly type: (typeof NODE_EVENTS)[number];
   readonly at: string;
@@ -23,7 +23,7 @@ export interface NodeEvent {
 const ENDED: readonly string[] = ["COMPLETED", "SKIPPED", "FAILED", "CANCELLED"];
 const NO_USAGE = { input_tokens: 0, output_tokens: 0, total_tokens: 0, cost_usd: 0, estimated: false };
 
-/** The nodes of a run after these events. Events may come again: what has ended stays as it is. */
+/** The nodes of a run after these events. Events may repeat; a finished node does not change again. */
 export function afterEvents(nodes: readonly NodeRun[], events: readonly NodeEvent[]): NodeRun[] {
   const next = [...nodes];
   const places = new Map(next.map(({ path }, index) => [path, index]));
@@ -80,6 +80,7 @@ function started({ node_id, path, type, state, started_at }: NodeEvent["data"], 
     started_at: started_at === undefined ? at : started_at,
     finished_at: null,
     next_attempt_at: null,
+    pinned: false,
     reused: false,
     usage: NO_USAGE,
     attempt_log: [],

@@ -7,18 +7,18 @@ import type { NodeDetail } from "./runs.ts";
 
 export type NodeValue = Schemas["NodeRunDetail"]["long_values"][number];
 
-/** How many bytes of JSON are read, and drawn, at once. */
+/** Size of the part of a JSON value that is read and drawn at one time. */
 const PAGE_BYTES = 64 * 1024;
 
 export const pagesOf = (size: number): number => Math.max(1, Math.ceil(size / PAGE_BYTES));
 
 export interface ValuePage extends ReadablePage {
-  /** Bytes of the whole. */
+  /** Size of the complete value (bytes). */
   readonly size: number;
   readonly next: number | null;
 }
 
-/** A long value of a node, page by page in their order. What an attempt has recorded does not change. */
+/** A long value of a node, page by page. The recorded value of an attempt never changes. */
 export const nodeValueOptions = (run_id: string, { path, attempts }: NodeDetail, member: NodeValue) =>
   infiniteQueryOptions({
     queryKey: ["nodes", "value", run_id, path, member, attempts],

@@ -10,7 +10,7 @@ export type Pause = Schemas["ListedPause"];
 const POLL_MS = 5000;
 const OPEN = { status: "waiting", order: "asc", page_size: 100 } as const;
 
-/** Which open pauses are listed: pauses that name the person, pauses that the person may answer, or all. */
+/** Filters of the open pauses: the ones that name the person, the ones that the person may decide, or all. */
 export const SHOWN = ["mine", "answerable", "all"] as const;
 export type Shown = (typeof SHOWN)[number];
 const FILTERS: Readonly<Record<Shown, object>> = {
@@ -48,7 +48,7 @@ export const pauseOptions = (pause_id: string) =>
     refetchInterval: ({ state }) => (state.data?.status === "waiting" ? POLL_MS : false),
   });
 
-/** Reads the pauses anew when something happens to the run of an open one: what another person has decided is there at once. */
+/** Reads the pauses again at each event of an open pause's run, so that another person's decision appears immediately. */
 export function usePauseEvents(pause: Pause | undefined): void {
   const client = useQueryClient();
   const [runId, since] = pause?.status === "waiting" ? [pause.run_id, Date.parse(pause.created_at)] : [null, 0];
@@ -61,7 +61,7 @@ export function usePauseEvents(pause: Pause | undefined): void {
       onEvent: (type, text) => {
         // The stream begins with earlier events.
         if (!type.startsWith("run.") || Date.parse((JSON.parse(text) as { readonly at: string }).at) <= since) return;
-        // What somebody has just asked for, as a further page, is not given up for it.
+        // A page that the user is loading with "more" is not cancelled by this refetch.
         void client.invalidateQueries({ queryKey: ["pauses"] }, { cancelRefetch: false });
       },
     });

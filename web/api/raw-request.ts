@@ -1,4 +1,4 @@
-/** A request as somebody put it together: nothing is added but the credential. */
+/** A request exactly as the user composed it; only the credential is added. */
 export interface RawRequest {
   readonly method: string;
   readonly url: string;
@@ -15,21 +15,21 @@ export interface RawAnswer {
   readonly statusText: string;
   readonly headers: ReadonlyArray<readonly [name: string, value: string]>;
   readonly type: string;
-  /** Null where the bytes are no text. */
+  /** The body as text; null if the bytes are not text. */
   readonly text: string | null;
   readonly bytes: number;
-  /** Milliseconds until the head had come, and until all had. */
+  /** Milliseconds until the headers had arrived, and until the whole body had. */
   readonly headMs: number;
   readonly totalMs: number | null;
-  /** The bytes, to be kept as a file. */
+  /** The bytes of the body, for saving as a file. */
   readonly content: Blob | null;
 }
 
 const TEXT = /json|text|xml|csv|javascript|urlencoded/;
-/** How often a growing answer is looked at. */
+/** Interval at which a growing response is redrawn (ms). */
 const LOOK_MS = 150;
 
-/** Sends a request and reads its answer as it comes. A request has a credential or the session, never both. */
+/** Sends a request and reports its response while it arrives. It carries the pasted credential or the session, never both. */
 export async function sendRaw(
   { method, url, headers, body }: RawRequest,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function sendRaw(
   const type = response.headers.get("content-type") ?? "";
   const head = {
     status: response.status,
-    statusText: response.type === "opaqueredirect" ? "Leads elsewhere" : response.statusText,
+    statusText: response.type === "opaqueredirect" ? "Redirect (not followed)" : response.statusText,
     headers: [...response.headers],
     type,
     headMs: performance.now() - began,

@@ -61,14 +61,26 @@ interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, OperationObject>>>>;
 }
 
-export interface Operation {
+/** Summary of an operation for the list. */
+export interface ListedOperation {
   readonly id: string;
   readonly method: string;
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
+}
+export interface Capability<Each extends ListedOperation = ListedOperation> {
+  readonly name: string;
+  readonly operations: readonly Each[];
+}
+
+/** The list of operations, compiled into the console so that it shows before the large document is loaded. */
+declare const LISTED_OPERATIONS: readonly Capability[];
+export const listedOperations = LISTED_OPERATIONS;
+
+export interface Operation extends ListedOperation {
   readonly description: string;
-  /** What a request carries: a session will do, it has to be a key or a token, or nothing. */
+  /** The credential that an operation needs: a session or a key, only a key, or none. */
   readonly credential: "session" | "key" | "none";
   readonly parameters: readonly Parameter[];
   readonly body: OperationObject["requestBody"] | undefined;
@@ -76,18 +88,18 @@ export interface Operation {
 }
 export interface Reference {
   readonly info: OpenApi["info"];
-  readonly capabilities: ReadonlyArray<{ readonly name: string; readonly operations: readonly Operation[] }>;
+  readonly capabilities: ReadonlyArray<Capability<Operation>>;
   readonly byId: ReadonlyMap<string, Operation>;
-  /** What a `$ref` stands for. */
+  /** Replaces a `$ref` by the object it points to. */
   readonly resolve: <T>(value: T | { readonly $ref: string }) => T;
 }
 
-/** The API's own description of itself. It changes with the service's version only. */
+/** The OpenAPI document. It changes only with the version of the installation. */
 export const referenceOptions = queryOptions({
   queryKey: ["reference", "detail"],
   staleTime: Infinity,
   queryFn: async () => readReference((await unwrap(api.GET("/openapi.json"))) as unknown as OpenApi),
-  // It holds functions and 1 MB of schemas: nothing to compare with what was read before.
+  // The result holds functions and 1 MB of schemas, so comparing it with an earlier result is useless.
   structuralSharing: false,
 });
 

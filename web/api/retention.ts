@@ -6,12 +6,12 @@ import { TERMINAL_STATES } from "./runs.ts";
 export type Retention = Tagged<Schemas["Retention"]>;
 
 const DAY_MS = 86_400_000;
-/** More are not counted one by one. */
+/** Counting stops once this many runs are found. */
 const COUNTED = 100;
-/** Pages that are read to count so many: the oldest runs may all have waited long for somebody, and have ended since. */
+/** Pages read to count them: a page may hold few matches, because the oldest runs may have waited long and finished recently. */
 const MOST_PAGES = 10;
 
-/** How long runs are kept: in a project, or without one in the organisation. */
+/** Retention policy of a project, or of the organisation if `project_id` is null. */
 export const retentionOptions = (project_id: string | null) =>
   queryOptions({
     queryKey: ["retention", "detail", project_id],
@@ -21,7 +21,7 @@ export const retentionOptions = (project_id: string | null) =>
         : unwrapTagged(api.GET("/v2/projects/{project_id}/retention", { params: { path: { project_id } } })),
   });
 
-/** Sets the days of the policy that `etag` is of. */
+/** Sets the days of the policy that `etag` belongs to. */
 export function useRetentionChange(project_id: string | null) {
   const client = useQueryClient();
   return useMutation({
@@ -34,12 +34,12 @@ export function useRetentionChange(project_id: string | null) {
             api.PATCH("/v2/projects/{project_id}/retention", { params: { ...params, path: { project_id } }, body }),
           );
     },
-    // The organisation's days hold for its projects too. A refusal may be of what has changed meanwhile.
+    // Projects inherit the organisation's days, so all policies are refetched, also after a refusal.
     onSettled: () => client.invalidateQueries({ queryKey: ["retention"] }),
   });
 }
 
-/** The runs that ended more than `days` ago: how many, whether there may be more, and before which time. */
+/** Runs that finished more than `days` ago: their number, whether there may be more, and the cut-off time. */
 export const endedBeforeOptions = (project_id: string | null, days: number) =>
   queryOptions({
     queryKey: ["runs", "ended-before", { project_id, days }],

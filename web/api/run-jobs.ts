@@ -1,6 +1,7 @@
 import { queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
+import type { Intent } from "./intent.ts";
 import { refreshRuns } from "./runs.ts";
 import type { RunFilters } from "./runs.ts";
 
@@ -9,7 +10,7 @@ export type RunJobAction = RunJob["action"];
 
 const POLL_MS = 1000;
 
-/** How many runs an action would be done with, as of now. */
+/** Number of runs that a bulk action would currently affect. */
 export const runJobCountOptions = (action: RunJobAction, filter: RunFilters) =>
   queryOptions({
     queryKey: ["run-jobs", "count", action, filter],
@@ -21,7 +22,7 @@ export const runJobCountOptions = (action: RunJobAction, filter: RunFilters) =>
     },
   });
 
-/** A job, polled until it has ended. */
+/** A bulk run job, polled until it has finished. */
 export const runJobOptions = (job_id: string) =>
   queryOptions({
     queryKey: ["run-jobs", "detail", job_id],
@@ -29,7 +30,7 @@ export const runJobOptions = (job_id: string) =>
     refetchInterval: ({ state }) => (state.data?.finished_at === null ? POLL_MS : false),
   });
 
-/** What is done with jobs; afterwards they and the runs are read anew. */
+/** Acts on a job, then refetches the job and the runs. */
 export function useRunJob<T, R>(act: (value: T) => Promise<R>) {
   const client = useQueryClient();
   return useMutation({
@@ -43,11 +44,14 @@ export const createRunJob = async ({
   ...body
 }: Pick<Schemas["RunJobCreate"], "action" | "version"> & {
   readonly filter: RunFilters;
-  readonly intent: string;
+  readonly intent: Intent;
 }): Promise<RunJob> =>
-  // Without dry_run the answer is the job.
+  // Without `dry_run` the API returns the job.
   (await unwrap(
-    api.POST("/v2/run-jobs", { params: { header: { "Idempotency-Key": intent } }, body: { ...body, dry_run: false } }),
+    api.POST("/v2/run-jobs", {
+      params: { header: { "Idempotency-Key": intent(body) } },
+      body: { ...body, dry_run: false },
+    }),
   )) as RunJob;
 
 export const abortRunJob = (job_id: string) =>

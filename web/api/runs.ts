@@ -2,6 +2,9 @@ import { infiniteQueryOptions, queryOptions, useMutation, useQueries, useQueryCl
 import type { QueryClient } from "@tanstack/react-query";
 import { api, unwrap } from "./client.ts";
 import type { Schemas } from "./client.ts";
+import { everyPage } from "./every-page.ts";
+import { readIo } from "./flow-io.ts";
+import type { Intent } from "./intent.ts";
 
 export type Run = Schemas["Run"];
 export type RunWithNodes = Schemas["RunWithNodes"];
@@ -18,12 +21,28 @@ export const RUN_STATES: readonly RunState[] = [
   "FAILED",
   "CANCELLED",
 ];
-export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow"] as const;
+export const RUN_TYPES = ["api", "batch", "trigger", "scheduled", "sub_workflow", "draft"] as const;
+export const RUN_TYPE_NAMES: Readonly<Record<Run["run_type"], string>> = {
+  api: "API",
+  batch: "Batch",
+  trigger: "Trigger",
+  scheduled: "Schedule",
+  sub_workflow: "Child run",
+  draft: "Draft",
+};
+/** Text for a run with a stuck workflow; the filter `stuck` finds stuck runs instead, which make no progress. */
+const STUCK_WORKFLOW = "Stuck workflow: Temporal could not advance it. See the worker logs.";
+
+/** Why a run is in its state, in words. The reason of a cancelled run is the text of the person who cancelled it. */
+export const reasonOf = ({ state, state_reason }: Pick<Run, "state" | "state_reason">): string | null =>
+  state_reason === "stuck" && state !== "CANCELLED" ? STUCK_WORKFLOW : state_reason;
+
 export const TERMINAL_STATES: readonly RunState[] = ["COMPLETED", "FAILED", "CANCELLED"];
 export const isTerminal = (state: RunState): boolean => TERMINAL_STATES.includes(state);
 
-/** Every filter of the list, by its name in the API and in the console's address. */
+/** Every filter of the list, under its name in the API and in the console's URL. */
 export interface RunFilters {
+  readonly run_id?: string[];
   readonly project_id?: string;
   readonly state?: RunState[];
   readonly run_type?: (typeof RUN_TYPES)[number];
@@ -39,35 +58,45 @@ export interface RunFilters {
 const PAGE_SIZE = 50;
 const POLL_MS = 3000;
 
+/** The direction of a list by time of creation; `desc` is newest first. */
+export type Order = "asc" | "desc";
+
 /**
- * The runs of a filter, newest first, page by page. It is read once and stays: only its reader puts newer runs into it. What runs that are in it
- * do meanwhile is read by useRunsInPlace.
+ * Runs that match a filter, page by page. The list is read once and not refetched: newer runs enter it
+ * only when the user asks. `useRunsInPlace` updates the states of listed runs.
  */
-export const runsOptions = (filters: RunFilters) =>
+export const runsOptions = (filters: RunFilters, order: Order) =>
   infiniteQueryOptions({
-    queryKey: ["runs", "list", filters],
+    queryKey: ["runs", "list", filters, order],
     initialPageParam: null as string | null,
     queryFn: async ({ pageParam, client }) => {
       const page = await unwrap(
         api.GET("/v2/runs", {
-          params: { query: { ...filters, page_size: PAGE_SIZE, ...(pageParam !== null && { cursor: pageParam }) } },
+          params: {
+            query: {
+              ...filters,
+              ...(order === "asc" && { order }),
+              page_size: PAGE_SIZE,
+              ...(pageParam !== null && { cursor: pageParam }),
+            },
+          },
         }),
       );
-      // The first page is what is newest now: it is not asked for a second time.
-      if (pageParam === null) client.setQueryData(newestRunsOptions(filters).queryKey, page);
+      // The first page also fills the query for the newest runs, which saves a request.
+      if (pageParam === null && order === "desc") client.setQueryData(newestRunsOptions(filters).queryKey, page);
       return page;
     },
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),
     staleTime: Number.POSITIVE_INFINITY,
   });
 
-/** Runs asked for by their ids at once. */
+/** Run IDs per request. */
 const NAMED = 100;
 
-/** Reads the runs of a list again that have not ended, wherever in it they are, and puts them in their place. */
-export function useRunsInPlace(filters: RunFilters, runs: readonly Run[]): void {
+/** Polls the unfinished runs of a list and updates their rows in place. */
+export function useRunsInPlace(filters: RunFilters, order: Order, runs: readonly Run[]): void {
   const client = useQueryClient();
-  const { queryKey } = runsOptions(filters);
+  const { queryKey } = runsOptions(filters, order);
   const open = runs.filter(({ state }) => !isTerminal(state)).map(({ run_id }) => run_id);
   const parts = Array.from({ length: Math.ceil(open.length / NAMED) }, (_, at) =>
     open.slice(at * NAMED, (at + 1) * NAMED),
@@ -75,7 +104,7 @@ export function useRunsInPlace(filters: RunFilters, runs: readonly Run[]): void 
   useQueries({
     queries: parts.map((run_id) => ({
       queryKey: ["runs", "named", run_id],
-      // Whenever one of them ends the others are asked for by another key: nobody comes back to this one.
+      // The key lists the unfinished runs and changes whenever one finishes, so old entries are never read again.
       gcTime: 0,
       refetchInterval: POLL_MS,
       queryFn: async () => {
@@ -95,7 +124,7 @@ const inPlace =
     data: page.data.map((run) => now.get(run.run_id) ?? run),
   });
 
-/** The newest of them, asked for again and again while the tab is looked at; first with the list. */
+/** The newest runs that match a filter, polled while the tab is visible; first filled by the list itself. */
 export const newestRunsOptions = (filters: RunFilters) =>
   queryOptions({
     queryKey: ["runs", "newest", filters],
@@ -104,13 +133,13 @@ export const newestRunsOptions = (filters: RunFilters) =>
     staleTime: POLL_MS,
   });
 
-/** A run with all its nodes, without what they took and gave: that is asked for node by node. */
+/** A run with all nodes but without their inputs and outputs, which are read per node. */
 export const runOptions = (run_id: string) =>
   queryOptions({
     queryKey: ["runs", "detail", run_id],
-    // Comparing thousands of nodes member by member costs more than drawing the visible ones.
+    // Comparing thousands of nodes field by field costs more than drawing the visible ones.
     structuralSharing: false,
-    // The address also answers with events, where those are asked for.
+    // The same path streams events if `Accept` asks for them.
     queryFn: () =>
       unwrap(
         api.GET("/v2/runs/{run_id}", {
@@ -119,7 +148,7 @@ export const runOptions = (run_id: string) =>
       ) as Promise<RunWithNodes>,
   });
 
-/** A run with the values of its nodes, as many as one answer has. */
+/** A run with the inputs and outputs of as many nodes as one response holds. */
 export const comparedRunOptions = (run_id: string) =>
   queryOptions({
     queryKey: ["runs", "compared", run_id],
@@ -130,11 +159,11 @@ export const comparedRunOptions = (run_id: string) =>
       ) as Promise<RunWithNodes>,
   });
 
-/** A run alone. */
+/** A run without its nodes. */
 export const readRun = (run_id: string): Promise<Run> =>
   unwrap(api.GET("/v2/runs/{run_id}", { params: { path: { run_id } } })) as Promise<Run>;
 
-/** One node of a run, with its values. */
+/** One node of a run with its inputs and output. */
 export const nodeOptions = (run_id: string, path: string) =>
   queryOptions({
     queryKey: ["nodes", "detail", run_id, path],
@@ -142,14 +171,14 @@ export const nodeOptions = (run_id: string, path: string) =>
   });
 
 const FORKS = 10;
-/** The runs that go on from a run, the newest first. */
+/** Runs that resume or rerun a run, newest first. */
 export const forksOptions = (resumed_from: string) =>
   queryOptions({
     queryKey: ["runs", "forks", resumed_from],
     queryFn: () => unwrap(api.GET("/v2/runs", { params: { query: { resumed_from, page_size: FORKS } } })),
   });
 
-/** The flow of a version; it never changes. */
+/** The flow definition of a version; it never changes. */
 export const flowOptions = (project_id: string, version: number) =>
   queryOptions({
     queryKey: ["flows", "detail", { project_id, version }],
@@ -158,42 +187,25 @@ export const flowOptions = (project_id: string, version: number) =>
       unwrap(api.GET("/v2/projects/{project_id}/versions/{version}", { params: { path: { project_id, version } } })),
   });
 
-/** The versions of a flow, the newest first. */
-export const flowVersionsOptions = (project_id: string) =>
-  queryOptions({
-    queryKey: ["flows", "versions", project_id],
-    staleTime: 10_000,
-    queryFn: () =>
-      unwrap(
-        api.GET("/v2/projects/{project_id}/versions", {
-          params: { path: { project_id }, query: { page_size: 200 } },
-        }),
-      ),
-  });
-
-/** What a version takes and gives. */
+/** Inputs and outputs of a flow version. */
 export const flowInputsOptions = (project_id: string, version: number) =>
   queryOptions({
     queryKey: ["flows", "io", { project_id, version }],
     staleTime: Number.POSITIVE_INFINITY,
-    queryFn: () =>
-      // The address has other formats too.
-      unwrap(
-        api.GET("/v2/projects/{project_id}/io-schema", { params: { path: { project_id }, query: { version } } }),
-      ) as Promise<Schemas["FlowIo"]>,
+    queryFn: () => readIo(project_id, { version }),
   });
 
 export const projectsOptions = queryOptions({
-  queryKey: ["projects", "list", { page_size: 200 }],
+  queryKey: ["projects", "list"],
   staleTime: 60_000,
-  queryFn: () => unwrap(api.GET("/v2/projects", { params: { query: { page_size: 200 } } })),
+  queryFn: () => everyPage((query) => unwrap(api.GET("/v2/projects", { params: { query } }))),
 });
 
-/** Reads anew what is known of runs, but lists: they stay as they were read, and say themselves that there is more. */
+/** Refetches run queries except lists, which announce newer runs themselves. */
 export const refreshRuns = (client: QueryClient): Promise<void> =>
   client.invalidateQueries({ queryKey: ["runs"], predicate: ({ queryKey }) => queryKey[1] !== "list" });
 
-/** Actions on a run; afterwards it and the lists are read anew. */
+/** Acts on a run, then refetches the run and the lists. */
 export function useRunAction<T, R>(act: (value: T) => Promise<R>) {
   const client = useQueryClient();
   return useMutation({
@@ -207,20 +219,19 @@ export const cancelRun = ({ run_id, ...body }: Schemas["RunCancel"] & { readonly
 
 export type RunInputs = NonNullable<Schemas["RunCreate"]["inputs"]>;
 
-export interface Intent {
-  readonly run_id: string;
-  /** See newIntent. */
-  readonly intent: string;
-}
-export const resumeRun = ({ run_id, intent, ...body }: Schemas["RunResume"] & Intent) =>
+export const resumeRun = ({
+  run_id,
+  intent,
+  ...body
+}: Schemas["RunResume"] & { readonly run_id: string; readonly intent: Intent }) =>
   unwrap(
     api.POST("/v2/runs/{run_id}/resume", {
-      params: { path: { run_id }, header: { "Idempotency-Key": intent } },
-      // The generator makes "any JSON beside these members" of a body that has none.
+      params: { path: { run_id }, header: { "Idempotency-Key": intent(body) } },
+      // The generated type of this body also requires any further fields, although its schema allows none.
       body: body as never,
     }),
   );
 
-/** Starts a run with the same inputs: of the version it had, or of the one that is published now. */
-export const replayRun = ({ intent, ...body }: Schemas["RunCreate"] & { readonly intent: string }) =>
-  unwrap(api.POST("/v2/runs", { params: { header: { "Idempotency-Key": intent } }, body }));
+/** Starts a run with the given inputs. */
+export const replayRun = ({ intent, ...body }: Schemas["RunCreate"] & { readonly intent: Intent }) =>
+  unwrap(api.POST("/v2/runs", { params: { header: { "Idempotency-Key": intent(body) } }, body }));

@@ -1,6 +1,7 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQueryClient } from "@tanstack/react-query";
 import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
 import type { Schemas, Tagged } from "./client.ts";
+import { everyPage } from "./every-page.ts";
 
 const EVERY_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -16,7 +17,7 @@ export const statisticsOptions = (hours: number) =>
   });
 
 const STUCK = { stuck: true, page_size: 20, order: "asc" } as const;
-/** The runs that make no progress, the oldest first. */
+/** Stuck runs, oldest first. */
 export const stuckOptions = queryOptions({
   queryKey: ["runs", "stuck", STUCK],
   queryFn: () => unwrap(api.GET("/v2/runs", { params: { query: STUCK } })),
@@ -43,7 +44,7 @@ export const connectionPagesOptions = (status: ConnectionState | undefined) =>
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),
   });
 
-/** Asks the service of a connection whether it takes the credential; afterwards connections are read anew. */
+/** Checks at the provider whether the credential of a connection is accepted, then refetches the connections. */
 export function useConnectionCheck() {
   const client = useQueryClient();
   return useMutation({
@@ -54,11 +55,11 @@ export function useConnectionCheck() {
 }
 
 export const connectionsOptions = queryOptions({
-  queryKey: ["connections", "list", { page_size: 200 }],
-  queryFn: () => unwrap(api.GET("/v2/connections", { params: { query: { page_size: 200 } } })),
+  queryKey: ["connections", "list"],
+  queryFn: () => everyPage((query) => unwrap(api.GET("/v2/connections", { params: { query } }))),
 });
 
-/** What calls of models have taken in the last hours: of all of them, or of one. */
+/** Model usage of the last hours: of all models, or of one. */
 export const usageOptions = ({ hours, ...query }: UsageQuery) =>
   queryOptions({
     queryKey: ["usage", "detail", query, hours],
@@ -71,7 +72,7 @@ interface UsageQuery {
   readonly model?: string;
 }
 
-/** The runs that have failed last, of those created in the last hours. */
+/** The most recent failures among runs created in the last hours. */
 export const failuresOptions = (hours: number) =>
   queryOptions({
     queryKey: ["runs", "failures", hours],
@@ -82,7 +83,7 @@ export const failuresOptions = (hours: number) =>
     refetchInterval: EVERY_MS,
   });
 
-/** How the task queues of the installation stand. For admins. */
+/** State of the installation's task queues; for admins only. */
 export const queuesOptions = queryOptions({
   queryKey: ["queues", "list"],
   queryFn: () => unwrap(api.GET("/v2/queues")),
@@ -98,7 +99,7 @@ export const limitsOptions = queryOptions({
   queryFn: () => unwrap(api.GET("/v2/limits")),
 });
 
-/** Changes the settings that `etag` is of. */
+/** Changes the settings that `etag` belongs to. */
 export function useSettingsChange() {
   const client = useQueryClient();
   const { queryKey } = settingsOptions;

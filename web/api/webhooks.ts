@@ -1,20 +1,22 @@
 import { infiniteQueryOptions, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { api, ifMatch, unwrap, unwrapTagged } from "./client.ts";
 import type { Schemas, Tagged } from "./client.ts";
+import { everyPage } from "./every-page.ts";
 
 export type Subscription = Schemas["WebhookSubscription"];
 export type Delivery = Schemas["WebhookDelivery"];
 export const DELIVERY_STATES = ["pending", "retrying", "delivered", "failed"] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
 
-const PAGE = { page_size: 200 };
-
-/** All subscriptions, or those alone that are failing. */
+/** All webhooks, or only failing ones. */
 export const subscriptionsOptions = (which: "all" | "failing") => {
-  const query = which === "failing" ? { ...PAGE, failing: true } : PAGE;
+  const filter = which === "failing" ? { failing: true } : {};
   return queryOptions({
-    queryKey: ["webhooks", "list", query],
-    queryFn: () => unwrap(api.GET("/v2/webhooks/subscriptions", { params: { query } })),
+    queryKey: ["webhooks", "list", filter],
+    queryFn: () =>
+      everyPage((query) =>
+        unwrap(api.GET("/v2/webhooks/subscriptions", { params: { query: { ...query, ...filter } } })),
+      ),
     refetchInterval: 10_000,
   });
 };
@@ -27,39 +29,40 @@ export const subscriptionOptions = (subscription_id: string) =>
     refetchInterval: 5000,
   });
 
-export const deliveriesOptions = (subscription_id: string, status: DeliveryState | undefined) =>
+export const deliveriesOptions = (subscription_id: string, status: DeliveryState | undefined, order: "asc" | "desc") =>
   infiniteQueryOptions({
-    queryKey: ["webhooks", "deliveries", { subscription_id, status }],
+    queryKey: ["webhooks", "deliveries", { subscription_id, status, order }],
     initialPageParam: null as string | null,
     queryFn: ({ pageParam }) =>
       unwrap(
         api.GET("/v2/webhooks/subscriptions/{subscription_id}/deliveries", {
           params: {
             path: { subscription_id },
-            query: { ...(status && { status }), ...(pageParam !== null && { cursor: pageParam }) },
+            query: { ...(status && { status }), order, ...(pageParam !== null && { cursor: pageParam }) },
           },
         }),
       ),
     getNextPageParam: (page) => (page.has_more ? page.cursor : null),
-    // It stays as it was read: see useDeliveriesInPlace.
+    // Not refetched: `useDeliveriesInPlace` updates the listed deliveries.
     staleTime: Number.POSITIVE_INFINITY,
   });
 
 const POLL_MS = 5000;
-/** Deliveries of a list that are asked for one by one at once, where the newest page does not have them. */
+/** Deliveries that are read one by one at the same time if the newest page does not include them. */
 const ONE_BY_ONE = 20;
 
 /**
- * Reads the open deliveries of a list again, and puts them in their place. Answers the newest deliveries, which the list may not
- * have.
+ * Polls the unfinished deliveries of a list and updates their rows in place. Returns the newest deliveries, which the
+ * list may not show yet.
  */
 export function useDeliveriesInPlace(
   subscription_id: string,
   status: DeliveryState | undefined,
+  order: "asc" | "desc",
   deliveries: readonly Delivery[],
 ): { readonly data: readonly Delivery[]; readonly has_more: boolean } | undefined {
   const client = useQueryClient();
-  const { queryKey } = deliveriesOptions(subscription_id, status);
+  const { queryKey } = deliveriesOptions(subscription_id, status, order);
   const put = (read: readonly Delivery[]): void => {
     const now = new Map(read.map((each) => [each.delivery_id, each]));
     client.setQueryData(
@@ -116,14 +119,14 @@ export const deliveryOptions = (subscription_id: string, delivery_id: string) =>
     refetchInterval: ({ state }) => (state.data?.finished_at === null ? 3000 : false),
   });
 
-/** What was sent, as the record has it. */
+/** The recorded body of a delivery and the times of its attempts. */
 export interface SentEvent {
   readonly body: string;
   /** When each attempt was signed (s since 1970). */
   readonly signedAt: readonly number[];
 }
 
-/** What a subscription was sent under a `webhook-id`; null where there is no such delivery. */
+/** Finds the delivery with a `webhook-id`; null if the webhook has none. */
 export async function findSent(subscription_id: string, webhookId: string): Promise<SentEvent | null> {
   if (!/^evt_[0-9a-f-]{36}$/.test(webhookId)) return null;
   const { data } = await unwrap(
@@ -138,12 +141,12 @@ export async function findSent(subscription_id: string, webhookId: string): Prom
   return { body: bodyOf(detail), signedAt: detail.attempts_made.map(signedAt) };
 }
 
-/** The text that is sent and signed. */
+/** The exact text that is sent and signed. */
 export const bodyOf = ({ event }: Schemas["WebhookDeliveryDetail"]): string => JSON.stringify(event);
-/** The `webhook-timestamp` of an attempt. */
+/** The value of `webhook-timestamp` for an attempt. */
 export const signedAt = ({ at }: Schemas["WebhookAttempt"]): number => Math.floor(Date.parse(at) / 1000);
 
-/** A change of webhooks; afterwards all of them are read anew: a refusal may be of what has changed meanwhile. */
+/** Changes webhooks, then refetches all of them: a refusal may come from a change by someone else. */
 export function useWebhookChange<T, R>(change: (value: T) => Promise<R>) {
   const client = useQueryClient();
   return useMutation({ mutationFn: change, onSettled: () => client.invalidateQueries({ queryKey: ["webhooks"] }) });
@@ -153,7 +156,7 @@ type Named<T = object> = T & { readonly subscription_id: string };
 
 export const createSubscription = (body: Schemas["WebhookSubscriptionCreate"]) =>
   unwrap(api.POST("/v2/webhooks/subscriptions", { body }));
-/** Changes the subscription that `etag` is of. */
+/** Changes the webhook that `etag` belongs to. */
 export const changeSubscription = ({
   subscription_id,
   etag,

@@ -1,6 +1,6 @@
 import { useSearchParams } from "react-router";
 
-/** The filters in the address, and a way to set one of them; null or an empty text removes it. */
+/** The filters in the URL, and a function that sets one of them; null or "" removes it. */
 export function useFilters(): readonly [URLSearchParams, (name: string, value: string | null) => void] {
   const [search, setSearch] = useSearchParams();
   const put = (name: string, value: string | null): void =>

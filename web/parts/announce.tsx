@@ -4,9 +4,9 @@ import type { JSX } from "react";
 let message = "";
 let listeners: Array<() => void> = [];
 
-/** Makes a screen reader say something that others see. */
+/** Makes a screen reader announce a change that others see. */
 export function announce(text: string): void {
-  // The same text twice would not be read again.
+  // A screen reader ignores a text that does not change, so a repeated one gets a space.
   message = message === text ? `${text}\u00a0` : text;
   for (const each of listeners) each();
 }
@@ -18,7 +18,7 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** Where announcements are read from; once a page. */
+/** The live region for announcements; once per page. */
 export function Announcer(): JSX.Element {
   const text = useSyncExternalStore(subscribe, () => message);
   return (

@@ -4,9 +4,9 @@ import { Empty } from "./states.tsx";
 
 interface Props {
   readonly children: ReactNode;
-  /** What is kept from failing further, as in `The ${this.props.what} broke`. */
+  /** The part of the page, as in `The ${this.props.what} could not be displayed`. */
   readonly what: string;
-  /** Where one is. Elsewhere it is tried anew; what works is not taken apart. */
+  /** The current route. When it changes, a failed part is rendered again; a working part is not remounted. */
   readonly place: string;
 }
 
@@ -15,10 +15,7 @@ interface State {
   readonly place: string;
 }
 
-/**
- * Limits a failure to one part of the page. A part whose chunk is gone belongs to a version that was replaced
- * meanwhile.
- */
+/** Limits a failure to one part of the page. A chunk that cannot be found belongs to a version that was replaced after the page loaded. */
 export class Boundary extends Component<Props, State> {
   override state: State = { error: undefined, place: this.props.place };
 
@@ -33,14 +30,14 @@ export class Boundary extends Component<Props, State> {
   override render(): ReactNode {
     const { error } = this.state;
     if (error === undefined) return this.props.children;
-    const text = error instanceof Error ? error.message : "It did not say why.";
+    const text = error instanceof Error ? error.message : "No error message.";
     const isOld = /dynamically imported module|Importing a module script/.test(text);
     return (
       <Empty
-        title={isOld ? "There is a new version" : `The ${this.props.what} broke`}
+        title={isOld ? "A new version is available" : `The ${this.props.what} could not be displayed`}
         action={
           <button type="button" className="button button-primary" onClick={() => location.reload()}>
-            Load the page anew
+            Reload page
           </button>
         }
       >

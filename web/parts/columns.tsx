@@ -1,11 +1,12 @@
 import { useState } from "react";
 import type { JSX } from "react";
+import { keep, readKept } from "./kept.ts";
 import { Menu } from "./menu.tsx";
 import type { Column } from "./table.tsx";
 
 const key = (list: string): string => `millrace.columns.${list}`;
 
-/** Which columns of a list are shown: what its reader has chosen in this browser. Columns without a `choice` always are. */
+/** Columns of a list that are visible, as the user has chosen in this browser. Columns without a `choice` are always visible. */
 export function useColumns<Row>(
   list: string,
   columns: ReadonlyArray<Column<Row>>,
@@ -14,7 +15,7 @@ export function useColumns<Row>(
   const isShown = ({ id, choice }: Column<Row>): boolean => choice === undefined || (chosen[id] ?? choice === "shown");
   const change = (next: Readonly<Record<string, boolean>>): void => {
     setChosen(next);
-    write(list, next);
+    keep(key(list), JSON.stringify(next));
   };
   const choosable = columns.filter(({ choice }) => choice !== undefined);
   return {
@@ -47,27 +48,19 @@ function Chooser({
         </label>
       ))}
       <button type="button" className="button button-small" onClick={onReset}>
-        As at first
+        Reset columns
       </button>
     </Menu>
   );
 }
 
-/** What is stored may be of another version, or nothing where a browser keeps nothing. */
+/** The stored value may come from another version of the console. */
 function read(list: string): Readonly<Record<string, boolean>> {
   try {
-    const known: unknown = JSON.parse(localStorage.getItem(key(list)) ?? "{}");
+    const known: unknown = JSON.parse(readKept(key(list)) ?? "{}");
     const members = typeof known === "object" && known !== null ? Object.entries(known) : [];
     return Object.fromEntries(members.filter((each): each is [string, boolean] => typeof each[1] === "boolean"));
   } catch {
     return {};
-  }
-}
-
-function write(list: string, chosen: Readonly<Record<string, boolean>>): void {
-  try {
-    localStorage.setItem(key(list), JSON.stringify(chosen));
-  } catch {
-    // Then it holds until the page is left.
   }
 }

@@ -3,10 +3,11 @@ import { Dialog } from "./dialog.tsx";
 import { Failure } from "./states.tsx";
 import type { Fault } from "./states.tsx";
 
-/** Asks before something that cannot be taken back. */
+/** Asks for confirmation of an action that cannot be undone. */
 export function Confirm({
   title,
   action,
+  dismiss = "Cancel",
   children,
   fault,
   isPending,
@@ -14,8 +15,9 @@ export function Confirm({
   onClose,
 }: {
   readonly title: string;
-  /** What is done, as the button says it. */
+  /** Label of the button that confirms: a verb. */
   readonly action: string;
+  /** Label of the button that cancels. */ readonly dismiss?: string;
   readonly children: ReactNode;
   readonly fault: Fault | null;
   readonly isPending: boolean;
@@ -31,7 +33,7 @@ export function Confirm({
           {action}
         </button>
         <button type="button" className="button" data-first onClick={onClose}>
-          Keep it as it is
+          {dismiss}
         </button>
       </div>
     </Dialog>

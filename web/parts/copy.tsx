@@ -3,15 +3,15 @@ import type { JSX, ReactNode } from "react";
 import { Icon } from "./icons.tsx";
 import { announce } from "./announce.tsx";
 
-/** A button that copies a text; it says so for a moment. */
+/** A button that copies a text and confirms it for a moment. */
 export function CopyButton({
   text,
   label,
   children,
 }: {
-  /** Or what makes or fetches it, where that takes time: it is made when it is copied. */
+  /** The text, or a function that makes or fetches it when the button is pressed. */
   readonly text: string | (() => string | Promise<string>);
-  /** What is copied, for people who cannot see it. */
+  /** Accessible name of the copied value. */
   readonly label: string;
   readonly children?: string;
 }): JSX.Element {
@@ -27,11 +27,11 @@ export function CopyButton({
     try {
       copyable = typeof text === "string" ? text : await text();
     } catch {
-      announce(`${label} could not be read`);
+      announce(`Could not load ${label}`);
       return;
     }
     try {
-      // By http and another name than localhost a browser has no clipboard, whatever its types say.
+      // Over plain HTTP on a host other than localhost, a browser has no clipboard, although its types declare one.
       await navigator.clipboard.writeText(copyable);
       setCopied(true);
       announce(`${label} copied`);
@@ -56,7 +56,7 @@ export function CopyButton({
           className="input mono copy-text"
           readOnly
           value={selected}
-          aria-label={`${label}, to be copied with Ctrl C`}
+          aria-label={`${label}: press Ctrl+C to copy`}
           ref={(input) => input?.select()}
           onBlur={() => setSelected(null)}
         />
@@ -65,7 +65,7 @@ export function CopyButton({
   );
 }
 
-/** An id with its copy button. Ids begin with their time: the end tells two of them apart. */
+/** A shortened ID with its copy button. IDs begin with a timestamp, so the end tells them apart. */
 export function Id({
   id,
   label,
@@ -73,7 +73,7 @@ export function Id({
 }: {
   readonly id: string;
   readonly label: string;
-  /** Instead of the id alone, as a link with it. */
+  /** Replaces the plain ID, for example by a link that contains it. */
   readonly children?: ReactNode;
 }): JSX.Element {
   return (
@@ -86,7 +86,7 @@ export function Id({
 
 export const shortId = (id: string): string => (id.length > 16 ? `${id.slice(0, 4)}…${id.slice(-6)}` : id);
 
-/** Copies the request that a button beside it makes. */
+/** Copies, as a curl command, the request that the button beside it sends. */
 export function CopyCurl({ command }: { readonly command: string }): JSX.Element {
   return (
     <CopyButton text={command} label="request as curl">

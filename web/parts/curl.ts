@@ -1,7 +1,7 @@
-/** A word of a shell, whatever is in it. */
+/** Quotes a text as one word of a POSIX shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** A request as a command. */
+/** A request as a curl command. */
 export function curl({
   method,
   url,
@@ -21,7 +21,7 @@ export function curl({
   return parts.join(" ");
 }
 
-/** A request to this service, with the key that its reader has in a variable. */
+/** A curl command for this installation that reads the key from an environment variable. */
 export function curlOfCall(method: "GET" | "POST", path: string, body?: object): string {
   const key = '-H "Authorization: Bearer $MILLRACE_KEY"';
   const what = method === "GET" ? "" : ` -X ${method}`;

@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "react";
 import type { RefObject } from "react";
 
-/** For a list of places that scrolls sideways on a narrow screen: shows the one that is marked, whenever another one, `at`, is. */
+/** For a list of links that scrolls sideways on a narrow screen: scrolls to the marked link whenever `at` changes. */
 export function useCurrentInView(at: string): RefObject<HTMLElement | null> {
   const list = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -10,7 +10,7 @@ export function useCurrentInView(at: string): RefObject<HTMLElement | null> {
     if (!places || !current) return;
     const [outer, inner] = [places.getBoundingClientRect(), current.getBoundingClientRect()];
     if (inner.left >= outer.left && inner.right <= outer.right) return;
-    // Into the middle: a count beside another place may come later, and move it. scrollIntoView() may move the page as well.
+    // Centres the link, because counts that load later may shift it. scrollIntoView() could also move the page.
     places.scrollLeft += (inner.left + inner.right - outer.left - outer.right) / 2;
   }, [at]);
   return list;

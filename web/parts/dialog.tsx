@@ -4,8 +4,9 @@ import { Icon } from "./icons.tsx";
 import "./dialog.css";
 
 /**
- * A dialog of the browser's own: it keeps the focus, gives it back, closes by Escape and hides the rest from screen readers. The focus goes to
- * what carries `data-first`; a browser gives it to nothing that is not drawn yet, so `autoFocus` does nothing here.
+ * A native dialog: the browser traps and restores the focus, closes on Escape, and hides the rest of the page from
+ * screen readers. The element with `data-first` gets the focus; `autoFocus` has no effect, because the element is not
+ * drawn yet when the dialog opens.
  */
 export function Dialog({
   title,
@@ -20,7 +21,7 @@ export function Dialog({
 }): JSX.Element {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  // Before the dialog is taken out of the page: only one that is in it gives the focus back.
+  // A layout effect closes the dialog before it is removed from the page; a removed dialog does not restore the focus.
   useLayoutEffect(() => {
     const dialog = ref.current;
     if (!dialog) return;
@@ -28,7 +29,7 @@ export function Dialog({
     dialog.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => {
       dialog.close();
-      // What opened it may be gone, such as the row of a revoked key. What stands beside it gets the focus first, if it is kept there.
+      // The opener may be gone, such as the row of a revoked key; kept-focus.ts may already have moved the focus to its neighbour.
       setTimeout(() => {
         const { activeElement: at } = document;
         if (at === null || at === document.body) document.getElementById("content")?.focus();

@@ -1,4 +1,5 @@
 import type { JSX, ReactNode } from "react";
+import "./facts.css";
 
 /** One fact in a list of them (`dl` with the class `facts`). */
 export function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): JSX.Element {

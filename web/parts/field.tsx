@@ -1,5 +1,7 @@
-import { useId } from "react";
+import { isValidElement, useId } from "react";
 import type { JSX, ReactNode } from "react";
+import { marksIn } from "../../src/domain/marks.ts";
+import "./field.css";
 
 /** The props that a field gives its control. */
 export interface FieldControl {
@@ -8,7 +10,7 @@ export interface FieldControl {
   readonly "aria-invalid": boolean | undefined;
 }
 
-/** What a refused request says of one member of its body. */
+/** Messages of an error response about one field of the request body. */
 export function errorsAt(
   problem: { readonly issues: ReadonlyArray<{ readonly loc: readonly unknown[]; readonly msg: string }> } | null,
   member: string,
@@ -16,7 +18,10 @@ export function errorsAt(
   return (problem?.issues ?? []).filter(({ loc }) => loc[1] === member).map(({ msg }) => msg);
 }
 
-/** Label, hint and error of a control, wired once. */
+/** Longest text that is repeated with visible signs; for a longer text only the signs are named. */
+const SHOWN_CHARACTERS = 200;
+
+/** Connects label, hint and error with a control for accessibility. */
 export function Field({
   label,
   hint,
@@ -30,14 +35,24 @@ export function Field({
 }): JSX.Element {
   const id = useId();
   const described = [hint === undefined ? "" : `${id}-hint`, errors.length === 0 ? "" : `${id}-error`].join(" ").trim();
+  const control = children({
+    id,
+    "aria-describedby": described === "" ? undefined : described,
+    "aria-invalid": errors.length > 0 ? true : undefined,
+  });
+  const given = isValidElement<{ readonly value?: unknown }>(control) ? control.props.value : "";
+  const value = typeof given === "string" ? given : "";
+  const marks = marksIn(value);
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      {children({
-        id,
-        "aria-describedby": described === "" ? undefined : described,
-        "aria-invalid": errors.length > 0 ? true : undefined,
-      })}
+      {control}
+      {marks.length > 0 && (
+        <span className="small wrap" role="status">
+          Contains characters that are invisible or change the text direction:{" "}
+          {value.length <= SHOWN_CHARACTERS ? value : marks.join(", ")}
+        </span>
+      )}
       {hint !== undefined && (
         <span id={`${id}-hint`} className="small muted wrap">
           {hint}

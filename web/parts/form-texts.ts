@@ -1,9 +1,9 @@
 import type { FormEvent } from "react";
 
-/** What is typed or chosen in a form, by the names of its controls; "" where there is none. */
+/** Returns the value of a control by name; "" if the form has no such control. */
 export type FormTexts = (name: string) => string;
 
-/** Handles the sending of a form by what is in it. */
+/** A submit handler that passes on the values of the form. */
 export function onTexts(send: (given: FormTexts) => void): (event: FormEvent<HTMLFormElement>) => void {
   return (event) => {
     event.preventDefault();

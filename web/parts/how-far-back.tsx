@@ -5,11 +5,11 @@ export type Hours = keyof typeof WINDOWS;
 const HOURS = Object.keys(WINDOWS) as Hours[];
 const USUAL: Hours = "24";
 
-/** The time that an address asks for. */
+/** The time range that the URL asks for. */
 export const hoursOf = (given: string | null): Hours => HOURS.find((each) => each === given) ?? USUAL;
 export const wordsOf = (hours: Hours): string => WINDOWS[hours];
 
-/** Chooses how far back a page looks; null is the usual time. */
+/** Chooses the time range of a page; null means the default. */
 export function HowFarBack({
   hours,
   onChange,
@@ -20,7 +20,7 @@ export function HowFarBack({
   return (
     <select
       className="input input-short"
-      aria-label="How far back"
+      aria-label="Time range"
       value={hours}
       onChange={({ target: { value } }) => onChange(value === USUAL ? null : hoursOf(value))}
     >

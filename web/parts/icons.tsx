@@ -1,6 +1,6 @@
 import type { JSX } from "react";
 
-/** Drawn on a grid of 16, in the colour of the text. They carry no meaning alone: a word stands beside, or labels the button. */
+/** Drawn on a grid of 16 in the text colour. An icon never carries meaning alone: it has a word beside it or labels a button. */
 const PATHS = {
   home: "M2.500 7 8 2.500 13.500 7v6.500h-4v-4h-3v4h-4z",
   runs: "M4.500 3v10l8-5z",
@@ -27,6 +27,14 @@ const PATHS = {
   compare: "M2.500 3.500h4.500v9H2.500zM9 3.500h4.500v9H9z",
   minus: "M3 8h10",
   sun: "M8 5.200a2.800 2.800 0 1 0 0 5.600 2.800 2.800 0 0 0 0-5.600zM8 1.500v1.300M8 13.200v1.300M1.500 8h1.300M13.200 8h1.300M3.400 3.400l.9.9M11.700 11.700l.9.9M12.600 3.400l-.9.9M4.300 11.700l-.9.9",
+  flows: "M2.500 2.500h4.500v4H2.500zM9 9.500h4.500v4H9zM4.700 6.500v5H9",
+  connections: "M6 2v3.500M10 2v3.500M4 5.500h8V8a4 4 0 0 1-8 0zM8 12v2",
+  usage: "M3 13.500V9M8 13.500v-11M13 13.500v-7",
+  background: "m8 2.500 6 3-6 3-6-3zM2.500 8.300 8 11l5.500-2.700M2.500 11 8 13.700l5.500-2.700",
+  retention: "M2.500 3h11v3.500h-11zM3.500 6.500V13h9V6.500M6.500 9.500h3",
+  folder: "M2 4.500v8h12V5.500H8L6.500 3.500H2z",
+  pencil: "m3 13 .8-3L10.500 3.300l2.200 2.200L6 12.200zM9 4.800 11.200 7",
+  code: "M5.500 4.500 2 8l3.500 3.500M10.500 4.500 14 8l-3.500 3.500",
   fork: "M4.500 2.500v11M4.500 9c0-3 7-2 7-5.500M9.500 5l2-2 2 2",
 } as const;
 export type IconName = keyof typeof PATHS;

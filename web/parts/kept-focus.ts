@@ -1,14 +1,14 @@
 import { useEffect } from "react";
 
-/** Where an element stood: what was around it, from the inmost on, and in which child of that it was. */
+/** Position of an element: each ancestor from the innermost outwards, with the index of the child that leads to the element. */
 type Place = ReadonlyArray<readonly [around: Element, at: number]>;
 
 const ROW = "[data-row]";
 const FOCUSABLE = "a[href], button:enabled, input:enabled, select:enabled, textarea:enabled, summary, [tabindex='0']";
 
 /**
- * Keeps the focus where somebody works in a table, in a form or with the buttons of a page's head. A browser takes it from what is disabled while a request is under way, and
- * from what is gone afterwards, such as the row that was deleted: the next key would begin at the top of the page.
+ * Keeps the focus in a table, a form or a page head. A browser drops it from a control that is disabled during a
+ * request, and from a deleted row; the next Tab would then start at the top of the page.
  */
 export function useKeptFocus(): void {
   useEffect(() => {
@@ -22,7 +22,8 @@ export function useKeptFocus(): void {
       place = kept ? placeOf(kept) : [];
       page = location.pathname;
     };
-    // Somebody who clicks beside everything wants no focus. What was disabled or removed is told the same way.
+    // A click on empty space drops the focus on purpose. Disabled and removed elements cause the same event, so only an
+    // element that is still there and enabled is released.
     const release = ({ target }: FocusEvent): void => {
       setTimeout(() => {
         if (kept === target && kept?.isConnected === true && !kept.matches(":disabled") && isLost()) kept = undefined;
@@ -30,7 +31,7 @@ export function useKeptFocus(): void {
     };
     const restore = (): void => {
       if (kept === undefined) return;
-      // Another page has a beginning of its own.
+      // Another page sets its own focus.
       if (location.pathname !== page) kept = undefined;
       else if (!isLost()) place = kept.isConnected ? placeOf(kept) : place;
       else if (!kept.isConnected) nearest(place)?.focus({ preventScroll: true });
@@ -56,7 +57,7 @@ function placeOf(element: Element): Place {
   return place;
 }
 
-/** What stands there now, or beside it; nothing yet where all rows are disabled: they are until the request has ended. */
+/** The element now at that position, or its neighbour; undefined while all rows are disabled, which lasts until the request finishes. */
 function nearest(place: Place): HTMLElement | undefined {
   for (const [around, at] of place) {
     if (!around.isConnected) continue;

@@ -3,7 +3,7 @@ import type { JSX } from "react";
 import { announce } from "./announce.tsx";
 import "./list-changes.css";
 
-/** Says above a list, newest first, that there are newer ones than it has, and shows them when that is asked for. */
+/** Notice above a newest-first list: how many newer rows exist, with a button to show them. */
 export function NewerNotice<Row>({
   newest,
   top,
@@ -12,9 +12,9 @@ export function NewerNotice<Row>({
   isReading,
   onShow,
 }: {
-  /** The newest ones there are; the list has some of them. */
+  /** The newest rows on the server; the list may already have some of them. */
   readonly newest: { readonly data: readonly Row[]; readonly has_more: boolean } | undefined;
-  /** The id of the list's first; ids are in the order of creation. Undefined where the list has not been read. */
+  /** ID of the first row of the list; IDs are in order of creation. Undefined until the list has been read. */
   readonly top: string | undefined;
   readonly idOf: (row: Row) => string;
   readonly words: readonly [one: string, several: string];
@@ -23,13 +23,13 @@ export function NewerNotice<Row>({
 }): JSX.Element | null {
   const count = top === undefined ? 0 : (newest?.data ?? []).filter((row) => idOf(row) > top).length;
   const isAtLeast = newest?.has_more === true && count === newest.data.length;
-  const text = `${count}${isAtLeast ? "+" : ""} newer ${count === 1 ? words[0] : words[1]}`;
+  const text = `${count}${isAtLeast ? "+" : ""} new ${count === 1 ? words[0] : words[1]}`;
   return <Waiting text={count === 0 ? null : text} action="Show" isReading={isReading} onShow={onShow} />;
 }
 
 /**
- * What a list has not taken in yet. It stands in a line that the list has anyway (`list-line`), so that saying it moves nothing, and
- * that stays in sight. Showing it leads to the first row.
+ * Pending changes of a list. Rendered in the existing `list-line`, so that the layout does not shift and the notice
+ * stays visible. Showing the changes moves the focus to the first row.
  */
 function Waiting({
   text,
@@ -37,7 +37,7 @@ function Waiting({
   isReading,
   onShow,
 }: {
-  /** Null for nothing. */
+  /** null renders nothing. */
   readonly text: string | null;
   readonly action: string;
   readonly isReading: boolean;
@@ -48,7 +48,7 @@ function Waiting({
   useEffect(() => {
     if (!isAsked.current) return;
     isAsked.current = false;
-    // The rows are drawn, and the button that had the focus is gone.
+    // The rows are now drawn, and the button that had the focus is gone.
     notice.current?.closest("[data-list]")?.querySelector<HTMLElement>("[data-row]")?.focus();
   }, [text]);
   const show = (): void => {
@@ -69,15 +69,15 @@ function Waiting({
   );
 }
 
-/** A row of a list that stays as it was, and whether it is still there. */
+/** A row of a list that keeps its order, and whether the server has deleted it. */
 export interface HeldRow<Row> {
   readonly row: Row;
   readonly isGone: boolean;
 }
 
 /**
- * A short list that is read again and again, as its reader has it: its rows stay in their place, newest as they are now, until the reader
- * takes in what has changed. `name` is another for another list; an empty list takes what comes.
+ * Holds the rows of a polled list in place and updates their contents, until the user asks for the changes. A new
+ * `name` means another list, which starts with its current rows; an empty list shows new rows immediately.
  */
 export function useHeldList<Row>(
   name: string,
@@ -107,7 +107,7 @@ export function useHeldList<Row>(
   };
 }
 
-/** What has changed in a held list, with the button that takes it in; announced too. */
+/** Shows and announces what has changed in a held list, with a button that applies it. */
 export function HeldChanges({
   newer,
   gone,
@@ -117,7 +117,7 @@ export function HeldChanges({
   readonly gone: number;
   readonly onShow: () => void;
 }): JSX.Element {
-  const parts = [newer > 0 ? `${newer} new` : "", gone > 0 ? `${gone} gone` : ""].filter((part) => part !== "");
+  const parts = [newer > 0 ? `${newer} new` : "", gone > 0 ? `${gone} removed` : ""].filter((part) => part !== "");
   return (
     <Waiting
       text={parts.length === 0 ? null : parts.join(", ")}
@@ -128,7 +128,7 @@ export function HeldChanges({
   );
 }
 
-/** Says what came to a list and what went from it while it was looked at; announced too. `name` is another for another list. */
+/** Announces rows that were added to or removed from a list while it was shown. A new `name` means another list. */
 export function ListChanges({
   name,
   ids,
@@ -143,8 +143,8 @@ export function ListChanges({
     const [before, after] = [new Set(known.ids), new Set(ids)];
     const came = ids.filter((id) => !before.has(id)).length;
     const went = known.ids.filter((id) => !after.has(id)).length;
-    const parts = [came > 0 ? `${came} more` : "", went > 0 ? `${went} gone` : ""].filter((part) => part !== "");
-    setKnown({ name, ids, text: parts.length === 0 ? known.text : `Just now: ${parts.join(", ")}.` });
+    const parts = [came > 0 ? `${came} added` : "", went > 0 ? `${went} removed` : ""].filter((part) => part !== "");
+    setKnown({ name, ids, text: parts.length === 0 ? known.text : `Updated: ${parts.join(", ")}.` });
   }
   const { text } = known;
   useEffect(() => {

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import type { JSX, ReactNode } from "react";
 import "./menu.css";
 
-/** A button that opens a panel of choices below it, until one chooses elsewhere or presses Escape. */
+/** A button that opens a panel of choices, until the user clicks elsewhere or presses Escape. */
 export function Menu({
   name,
   large = false,
@@ -11,9 +11,9 @@ export function Menu({
 }: {
   readonly name: string;
   readonly large?: boolean;
-  /** Whether choosing something in it closes it. */
+  /** Whether a choice closes the panel. */
   readonly closes?: boolean;
-  /** What is only fetched once it is looked at is given as a function. */
+  /** A function delays content that is fetched until the menu opens. */
   readonly children: ReactNode | (() => ReactNode);
 }): JSX.Element {
   const menu = useRef<HTMLDetailsElement>(null);
@@ -32,7 +32,7 @@ export function Menu({
     const choose = ({ target }: MouseEvent): void => {
       if (!closes || !shown || !(target instanceof Element) || target.closest(".menu-choices button") === null) return;
       shown.open = false;
-      // A dialog that opens now gives the focus back to what is still seen then.
+      // A dialog opened by this choice restores the focus to an element that is still visible.
       shown.querySelector("summary")?.focus();
     };
     shown?.addEventListener("click", choose);

@@ -1,19 +1,19 @@
 import type { JSX } from "react";
 
-/** The rows of a list as they are read page by page. */
+/** A list that is read page by page. */
 interface Pages {
   readonly isFetchingNextPage: boolean;
   readonly fetchNextPage: () => Promise<unknown>;
 }
 
-/** Reads the next page of a list, which has one. */
+/** Reads the next page of a list; only rendered if there is one. */
 export function MoreButton({
   pages,
   children,
   className = "",
 }: {
   readonly pages: Pages;
-  /** What comes next, such as "Older runs". */
+  /** Label of the button, such as "Older runs". */
   readonly children: string;
   readonly className?: string;
 }): JSX.Element {

@@ -1,9 +1,9 @@
 import type { JSX } from "react";
 
-/** An id is not broken at its hyphen; a long place has to be. */
+/** A short ID must not break at its hyphen, but a long path has to wrap. */
 const unlessLong = (path: string): string => (path.length > 24 ? "wrap" : "nowrap");
 
-/** A node as people call it, and the place that the API calls it by. */
+/** The name of a node, and its path in the API. */
 export function NodeName({ name, path }: { readonly name: string | null; readonly path: string }): JSX.Element {
   if (name === null || name === path) return <code className={unlessLong(path)}>{path}</code>;
   return (

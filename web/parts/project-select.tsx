@@ -1,6 +1,6 @@
 import type { JSX, ReactNode } from "react";
 
-/** Chooses one of the projects. `children`: options ahead of them. */
+/** Chooses a project. `children` are options before the projects. */
 export function ProjectSelect({
   projects,
   value,

@@ -1,6 +1,6 @@
 const REVOKE_AFTER_MS = 60_000;
 
-/** Lets the browser save a file. The address of its bytes is made for the click, and given up after it. */
+/** Saves a file through the browser, with an object URL that exists only for the click. */
 export function saveAs(name: string, content: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

@@ -2,8 +2,9 @@ import type { JSX } from "react";
 import { CopyButton } from "./copy.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Notice } from "./states.tsx";
+import "./value.css";
 
-/** A secret that has just been made, for the only time. */
+/** A new secret, which is shown only once. */
 export function ShownOnce({
   title,
   what,
@@ -12,7 +13,7 @@ export function ShownOnce({
   onClose,
 }: {
   readonly title: string;
-  /** As it is copied: "key". */
+  /** What the secret is, for the copy button: "key". */
   readonly what: string;
   readonly secret: string;
   readonly note: string;
@@ -23,7 +24,7 @@ export function ShownOnce({
       <Notice tone="warn">{note}</Notice>
       <code className="value-box wrap">{secret}</code>
       <div className="row">
-        <CopyButton text={secret} label={what}>{`Copy the ${what}`}</CopyButton>
+        <CopyButton text={secret} label={what}>{`Copy ${what}`}</CopyButton>
         <button type="button" className="button" onClick={onClose}>
           Done
         </button>

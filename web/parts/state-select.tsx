@@ -1,7 +1,7 @@
 import type { JSX } from "react";
 import { lookOf } from "./status.tsx";
 
-/** Chooses in which state what a list shows is; "" is any. */
+/** Filters a list by state; "" means any state. */
 export function StateSelect<State extends string>({
   label,
   states,

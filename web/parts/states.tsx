@@ -3,7 +3,7 @@ import { CopyButton } from "./copy.tsx";
 import { Icon } from "./icons.tsx";
 import "./states.css";
 
-/** As high as the content it stands for, so that nothing jumps. */
+/** A placeholder as high as the content, so that the layout does not shift. */
 export function Loading({ rows = 6, what }: { readonly rows?: number; readonly what: string }): JSX.Element {
   return (
     <div className="skeleton" role="status">
@@ -15,34 +15,49 @@ export function Loading({ rows = 6, what }: { readonly rows?: number; readonly w
   );
 }
 
-/** An empty state: why nothing is there, and what can be done. */
+/** An empty state: why there is nothing, and how to change that. */
 export function Empty({
   title,
   children,
   action,
 }: {
   readonly title: string;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
   readonly action?: ReactNode;
 }): JSX.Element {
   return (
     <div className="empty">
       <h2>{title}</h2>
-      <p>{children}</p>
+      {children !== undefined && <p>{children}</p>}
       {action}
     </div>
   );
 }
 
-/** What a failure shows of itself. */
+/** The parts of an error that are shown. */
 export interface Fault {
   readonly message: string;
   readonly code: string;
   readonly requestId: string | null;
 }
 
-/** Something could not be read or done, with what finds it in the log, and a way to try again. */
-export function Failure({ fault, retry }: { readonly fault: Fault; readonly retry?: () => void }): JSX.Element {
+/** An error of the API as it is; a request without a response throws a TypeError, and other errors have no code. */
+function faultOf(error: unknown): Fault {
+  if (typeof error === "object" && error !== null && "code" in error && "requestId" in error) return error as Fault;
+  if (error instanceof TypeError)
+    return { message: "Cannot reach the server.", code: "no_connection", requestId: null };
+  return { message: error instanceof Error ? error.message : String(error), code: "unexpected", requestId: null };
+}
+
+/** An error message with the request ID for the logs, and a button to retry. */
+export function Failure({
+  fault: error,
+  retry,
+}: {
+  readonly fault: unknown;
+  readonly retry?: () => void;
+}): JSX.Element {
+  const fault = faultOf(error);
   return (
     <div className="notice notice-bad" role="alert">
       <Icon name="warning" />
@@ -50,8 +65,8 @@ export function Failure({ fault, retry }: { readonly fault: Fault; readonly retr
         {fault.message} <code>{fault.code}</code>
       </span>
       {fault.requestId !== null && (
-        <CopyButton text={fault.requestId} label="request id">
-          Request id
+        <CopyButton text={fault.requestId} label="request ID">
+          Request ID
         </CopyButton>
       )}
       {retry && (
@@ -77,12 +92,11 @@ export function Notice({
   );
 }
 
-/** A save was refused because somebody else had saved first; what that is, the form shows by then. */
+/** Shown after a save failed because someone else had saved first; the form already shows the newer values. */
 export function ChangedMeanwhile(): JSX.Element {
   return (
     <Notice tone="warn">
-      Somebody else has changed this meanwhile, so nothing was saved. What is set now is shown: look at it, and save
-      again if it should still be changed.
+      Someone else changed this, so your change was not saved. The current values are shown. Review them and save again.
     </Notice>
   );
 }

@@ -5,7 +5,7 @@ import "./status.css";
 
 export type Tone = "good" | "bad" | "warn" | "busy" | "wait" | "quiet";
 
-/** How every state of runs, nodes, pauses, deliveries, documents, jobs and experiments looks: never by colour alone. */
+/** Word, colour and icon of every state of runs, nodes, pauses, deliveries, documents, jobs and experiments; colour never stands alone. */
 const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: IconName]>> = {
   PENDING: ["Pending", "quiet", "clock"],
   RUNNING: ["Running", "busy", "spin"],
@@ -18,8 +18,8 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   SKIPPED: ["Skipped", "quiet", "skip"],
   DRAFT: ["Draft", "quiet", "clock"],
   QUEUED: ["Queued", "quiet", "clock"],
-  PARTIAL: ["Partly done", "warn", "warning"],
-  ABORTED: ["Aborted", "quiet", "stop"],
+  PARTIAL: ["Partial", "warn", "warning"],
+  ABORTED: ["Stopped", "quiet", "stop"],
   waiting: ["Waiting", "wait", "pause"],
   resolved: ["Resolved", "good", "check"],
   expired: ["Expired", "warn", "clock"],
@@ -31,24 +31,27 @@ const LOOKS: Readonly<Record<string, readonly [word: string, tone: Tone, icon: I
   delivered: ["Delivered", "good", "check"],
   failed: ["Failed", "bad", "cross"],
   active: ["Active", "good", "check"],
-  error: ["Refused", "bad", "cross"],
-  unverified: ["Not verified", "quiet", "clock"],
+  error: ["Error", "bad", "cross"],
+  unverified: ["Unverified", "quiet", "clock"],
   running: ["Running", "busy", "spin"],
   completed: ["Completed", "good", "check"],
-  stored: ["To be read", "busy", "spin"],
-  extracted: ["To be indexed", "busy", "spin"],
+  stored: ["Extracting text", "busy", "spin"],
+  extracted: ["Indexing", "busy", "spin"],
   indexed: ["Indexed", "good", "check"],
-  unreadable: ["Not indexed", "bad", "cross"],
+  unreadable: ["Failed", "bad", "cross"],
   passed: ["Passed", "good", "check"],
   inconclusive: ["Inconclusive", "warn", "warning"],
   met: ["Met", "good", "check"],
   "not met": ["Not met", "bad", "cross"],
-  improved: ["Better", "good", "check"],
-  regressed: ["Worse", "bad", "cross"],
-  deleting: ["Being deleted", "quiet", "spin"],
+  improved: ["Improved", "good", "check"],
+  regressed: ["Regressed", "bad", "cross"],
+  added: ["Added", "good", "plus"],
+  removed: ["Removed", "bad", "minus"],
+  changed: ["Changed", "warn", "pencil"],
+  deleting: ["Deleting", "quiet", "spin"],
 };
 
-/** The look of a state; one that this version does not know is shown by its own word. */
+/** The look of a state; a state that this version does not know shows its own name. */
 export function lookOf(state: string): { readonly word: string; readonly tone: Tone; readonly icon: IconName } {
   const [word, tone, icon] = LOOKS[state] ?? [state, "quiet", "clock"];
   return { word, tone, icon };

@@ -1,13 +1,13 @@
 import type { JSX } from "react";
 
-/** The button that sends a form, in a row of its own. */
+/** The submit button of a form, in a row of its own. */
 export function Submit({
   isPending = false,
   isQuiet = false,
   children,
 }: {
   readonly isPending?: boolean;
-  /** Where another button is what the page is for. */
+  /** For pages whose main action is another button. */
   readonly isQuiet?: boolean;
   readonly children: string;
 }): JSX.Element {

@@ -1,8 +1,9 @@
 import { Fragment } from "react";
 import type { JSX } from "react";
 import { useCurrentInView } from "./current-in-view.ts";
+import "./tabs.css";
 
-/** Parts of a page that have addresses of their own; the chosen one is in view, however narrow the window. */
+/** Parts of a page, each with its own URL; the current tab stays visible in a narrow window. */
 export function Tabs<Tab extends string>({
   label,
   tabs,
@@ -12,7 +13,7 @@ export function Tabs<Tab extends string>({
   readonly label: string;
   readonly tabs: readonly Tab[];
   readonly chosen: Tab;
-  /** The link to a tab, with the `aria-current` that it takes. */
+  /** Renders the link of a tab, with the given `aria-current`. */
   readonly link: (tab: Tab, current: "page" | undefined) => JSX.Element;
 }): JSX.Element {
   const inView = useCurrentInView(chosen);

@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from "react";
 import type { JSX } from "react";
 
-// Formats are costly to make, and the reader's language and zone do not change.
+// Formatters are expensive to create, and the user's language and time zone do not change.
 const EXACT = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
@@ -32,18 +32,18 @@ function subscribe(listener: () => void): () => void {
   };
 }
 
-/** The time, once a second: one clock for the whole page. */
+/** The current time, updated once a second by one timer for the whole page. */
 export function useNow(): number {
   return useSyncExternalStore(subscribe, () => now);
 }
 
-/** How long ago, or the day; the exact time on hover. "-" where there is none. */
+/** Relative time, or the date; hovering shows the exact time. "-" if there is none. */
 export function Time({
   at,
   isPlanned = false,
 }: {
   readonly at: string | null | undefined;
-  /** For times in the future: never shown as past. */
+  /** For future times: they are never shown as past. */
   readonly isPlanned?: boolean;
 }): JSX.Element {
   const present = useNow();
@@ -64,7 +64,7 @@ function untilPlanned(seconds: number): string | undefined {
 
 function relative(seconds: number): string | undefined {
   const size = Math.abs(seconds);
-  // The clocks of the service and of the reader may differ a little.
+  // The clocks of the server and the user may differ slightly.
   if (size < 5) return "just now";
   if (size < 60) return seconds < 0 ? `${Math.floor(size)} s ago` : `in ${Math.floor(size)} s`;
   if (size > 7 * 86_400) return undefined;
@@ -72,7 +72,7 @@ function relative(seconds: number): string | undefined {
   return RELATIVE.format(Math.trunc(seconds / length), unit);
 }
 
-/** A length of time in two units at most: `340 ms`, `2.4 s`, `3 min 12 s`, `24 h`. */
+/** A duration in at most two units: `340 ms`, `2.4 s`, `3 min 12 s`, `24 h`. */
 export function duration(ms: number | null | undefined): string {
   if (ms == null) return "-";
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
@@ -85,12 +85,12 @@ export function duration(ms: number | null | undefined): string {
     : inUnits([Math.floor(hours / 24), "d"], [hours % 24, "h"]);
 }
 
-/** The smaller unit only where it has something to say. */
+/** The smaller unit is omitted if it is zero. */
 function inUnits(large: readonly [count: number, unit: string], small: readonly [count: number, unit: string]): string {
   return small[0] === 0 ? large.join(" ") : `${large.join(" ")} ${small.join(" ")}`;
 }
 
-/** How long something took, or takes so far. */
+/** A duration that grows until the end is known. */
 export function Elapsed({ from, to }: { readonly from: string | null; readonly to: string | null }): JSX.Element {
   const present = useNow();
   if (from === null) return <span>-</span>;

@@ -9,7 +9,7 @@ export interface UsageRow {
   readonly calls_without_price: number;
 }
 
-/** What calls of models took, a row for each of what they are summed by. */
+/** Model usage, one row per group. */
 export function UsageTable<Row extends UsageRow>({
   caption,
   head,
@@ -17,7 +17,7 @@ export function UsageTable<Row extends UsageRow>({
   nameOf,
 }: {
   readonly caption: string;
-  /** What they are summed by. */
+  /** Name of the grouping. */
   readonly head: string;
   readonly rows: readonly Row[];
   readonly nameOf: (row: Row) => ReactNode;
@@ -33,9 +33,9 @@ export function UsageTable<Row extends UsageRow>({
         { id: "tokens", head: "Tokens", number: true, cell: (row) => row.total_tokens.toLocaleString() },
         {
           id: "cost",
-          head: "USD",
+          head: "Cost (USD)",
           number: true,
-          // Unknown is not nothing.
+          // An unknown cost must not look like zero.
           cell: (row) => (row.calls_without_price === row.calls ? "-" : row.cost_usd.toFixed(4)),
         },
       ]}

@@ -1,16 +1,17 @@
 import { useState } from "react";
 import type { JSX } from "react";
+import { beginning } from "../../src/domain/marks.ts";
 import { CopyButton } from "./copy.tsx";
 import "./value.css";
 
-/** What is drawn at once of a long text or list; the rest is a click away. A value of 10 MB costs no more than a short one. */
+/** Characters and items of a long value that are drawn at first, so that a value of 10 MB costs no more than a short one. */
 const CHARACTERS = 4000;
 const MEMBERS = 100;
-/** Nested levels that are open from the start. */
+/** Nesting levels that are open from the start. */
 const OPEN_DEPTH = 2;
 const MAX_DEPTH = 60;
 
-/** A JSON value, always as text: nothing in it becomes markup or a link. */
+/** A JSON value, always shown as text: nothing in it becomes markup or a link. */
 export function Value({ value, label }: { readonly value: unknown; readonly label: string }): JSX.Element {
   return (
     <div className="stack-tight">
@@ -25,7 +26,7 @@ export function Value({ value, label }: { readonly value: unknown; readonly labe
 }
 
 function CopyValue({ value, label }: { readonly value: unknown; readonly label: string }): JSX.Element {
-  // Made when it is copied: of a long value it takes longer than to draw it.
+  // Serialised only when it is copied, because that takes longer than drawing a long value.
   const text = (): string => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
   return (
     <CopyButton text={text} label={label}>
@@ -44,7 +45,7 @@ function Part({ value, depth }: { readonly value: unknown; readonly depth: numbe
 
 function Text({ text }: { readonly text: string }): JSX.Element {
   const [pages, setPages] = useState(1);
-  const shown = text.slice(0, pages * CHARACTERS);
+  const shown = beginning(text, pages * CHARACTERS);
   const left = text.length - shown.length;
   return (
     <span className="value-text">
@@ -53,7 +54,7 @@ function Text({ text }: { readonly text: string }): JSX.Element {
         <>
           …{" "}
           <button type="button" className="button button-small" onClick={() => setPages(pages + 1)}>
-            Show more of {text.length.toLocaleString()} characters
+            Show more ({text.length.toLocaleString()} characters in total)
           </button>
         </>
       )}
@@ -72,7 +73,10 @@ function Members({ value, depth }: { readonly value: object; readonly depth: num
   return (
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
-        {isList ? "List" : "Object"} <span className="muted">of {count.toLocaleString()}</span>
+        {isList ? "List" : "Object"}{" "}
+        <span className="muted">
+          ({count.toLocaleString()} {isList ? (count === 1 ? "item" : "items") : count === 1 ? "field" : "fields"})
+        </span>
       </summary>
       {open && (
         <ul>
@@ -88,7 +92,7 @@ function Members({ value, depth }: { readonly value: object; readonly depth: num
           {shown < count && (
             <li>
               <button type="button" className="button button-small" onClick={() => setPages(pages + 1)}>
-                Show more of {count.toLocaleString()}
+                Show more ({count.toLocaleString()} in total)
               </button>
             </li>
           )}
@@ -98,7 +102,11 @@ function Members({ value, depth }: { readonly value: object; readonly depth: num
   );
 }
 
-/** The API's mark of a value that is too long for where it stands. */
+/** Whether the API has truncated a value, so that the console does not know all of it. */
+export const isCut = (value: unknown): value is { readonly size: number } =>
+  typeof value === "object" && value !== null && "$truncated" in value;
+
+/** The marker that the API puts in place of a value that is too long. */
 function cutValue(value: object): { size: number; preview: string } | null {
   if (!("$truncated" in value)) return null;
   const { size = 0, preview = "" } = value as { size?: number; preview?: string };
@@ -108,7 +116,7 @@ function cutValue(value: object): { size: number; preview: string } | null {
 function Cut({ size, preview }: { readonly size: number; readonly preview: string }): JSX.Element {
   return (
     <span className="value-text">
-      {preview}… <span className="muted">(the beginning of {Math.ceil(size / 1000).toLocaleString()} kB)</span>
+      {preview}… <span className="muted">(first part of {Math.ceil(size / 1000).toLocaleString()} kB)</span>
     </span>
   );
 }

@@ -1,19 +1,16 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
-import { Suspense, useState } from "react";
+import { Suspense, lazy, useEffect, useRef, useState } from "react";
 import type { JSX } from "react";
 import { Link, Outlet, useLocation } from "react-router";
-import { useMay, useMayAnywhere, useMe, useSignOut } from "../api/accounts.ts";
-import { shownPausesOptions } from "../api/pauses.ts";
+import { useMe, useSignOut } from "../api/accounts.ts";
+import { toProblem } from "../api/problem.ts";
 import { links } from "../links.ts";
 import { Boundary } from "../parts/boundary.tsx";
 import { Icon } from "../parts/icons.tsx";
-import type { IconName } from "../parts/icons.tsx";
-import { useCurrentInView } from "../parts/current-in-view.ts";
 import { useKeptFocus } from "../parts/kept-focus.ts";
+import { useRowKeys } from "../parts/row-keys.ts";
 import { Loading } from "../parts/states.tsx";
-import { useRowKeys } from "../parts/table.tsx";
 import { Mark } from "./brand.tsx";
-import { Help } from "./help.tsx";
+import { Navigation, WaitingCount } from "./navigation.tsx";
 import { Palette } from "./palette.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 import { THEMES, applyTheme, readTheme } from "./theme.ts";
@@ -21,17 +18,10 @@ import type { Theme } from "./theme.ts";
 import "./frame.css";
 import "./sign-in.css";
 
-/** `below`: pages that are reached from that one, by addresses of their own. */
-const PLACES: ReadonlyArray<readonly [name: string, to: string, icon: IconName, ...below: string[]]> = [
-  ["Home", links.home(), "home", links.background()],
-  ["Runs", links.runs(), "runs"],
-  ["Inbox", links.inbox(), "inbox"],
-  ["Webhooks", links.webhooks(), "webhooks"],
-  ["Access", links.access(), "access"],
-  ["Settings", links.settings(), "settings", links.connections(), links.usage(), links.retention()],
-];
+// The palette is not fetched later: what people type right after its key would be lost.
+const Help = lazy(async () => ({ default: (await import("./help.tsx")).Help }));
 
-/** What is around every page: where one can go, who is signed in, and the keys that work everywhere. */
+/** Frame of every page: navigation, the signed-in user, and the global keyboard shortcuts. */
 export function Frame(): JSX.Element {
   const [overlay, setOverlay] = useState<"palette" | "help" | null>(null);
   const { pathname } = useLocation();
@@ -39,20 +29,33 @@ export function Frame(): JSX.Element {
   useKeptFocus();
   const rows = useRowKeys<HTMLElement>();
   const close = (): void => setOverlay(null);
+  const header = useRef<HTMLElement>(null);
+  const [isOpen, toggle] = useNarrowMenu(header);
   return (
     <div className="frame">
       <a className="button skip" href="#content">
-        Skip to the page
+        Skip to content
       </a>
-      <header className="side frame-side">
+      <header className={`side frame-side ${isOpen ? "side-open" : ""}`} ref={header}>
         <Link className="brand" to={links.home()}>
           <Mark /> <span className="brand-name">Millrace</span>
         </Link>
-        <button type="button" className="button button-quiet" onClick={() => setOverlay("palette")}>
+        <button type="button" className="button button-quiet side-search" onClick={() => setOverlay("palette")}>
           <Icon name="search" /> Go to… <kbd>/</kbd>
         </button>
-        <Navigation />
-        <Who />
+        <button
+          type="button"
+          className="button side-menu"
+          aria-expanded={isOpen}
+          aria-controls="side-body"
+          onClick={toggle}
+        >
+          <Icon name="menu" /> Menu {!isOpen && <WaitingCount />}
+        </button>
+        <div className="side-body" id="side-body">
+          <Navigation />
+          <Who />
+        </div>
       </header>
       <main id="content" className="content" tabIndex={-1} ref={rows}>
         <Boundary what="page" place={pathname}>
@@ -62,40 +65,40 @@ export function Frame(): JSX.Element {
         </Boundary>
       </main>
       {overlay === "palette" && <Palette onClose={close} />}
-      {overlay === "help" && <Help onClose={close} />}
+      {overlay === "help" && (
+        <Suspense fallback={null}>
+          <Help onClose={close} />
+        </Suspense>
+      )}
     </div>
   );
 }
 
-function Navigation(): JSX.Element {
-  const mayDecide = useMayAnywhere("editor");
-  const isViewer = useMay("viewer");
-  const { pathname } = useLocation();
-  const isAt = (place: string): boolean =>
-    pathname === place || (place !== links.home() && pathname.startsWith(`${place}/`));
-  const { data } = useInfiniteQuery(shownPausesOptions(mayDecide ? "answerable" : "all"));
-  const open = data?.data.length ?? 0;
-  return (
-    <nav className="nav" aria-label="Pages" ref={useCurrentInView(pathname)}>
-      {PLACES.filter(([, to]) => isViewer || to !== links.webhooks()).map(([name, to, icon, ...below]) => (
-        <Link key={name} to={to} aria-current={[to, ...below].some(isAt) ? "page" : undefined}>
-          <Icon name={icon} />
-          {name}
-          {name === "Inbox" && open > 0 && (
-            <span className="count">
-              {open}
-              {data?.has_more === true && "+"}
-              <span className="visually-hidden"> waiting</span>
-            </span>
-          )}
-        </Link>
-      ))}
-      <a href="/docs">
-        <Icon name="open" />
-        API reference
-      </a>
-    </nav>
-  );
+/** In a narrow window the navigation opens below a button. Escape, a click elsewhere and another page close it. */
+function useNarrowMenu(header: React.RefObject<HTMLElement | null>): readonly [isOpen: boolean, toggle: () => void] {
+  const { key } = useLocation();
+  const [openAt, setOpenAt] = useState<string | null>(null);
+  const isOpen = openAt === key;
+  useEffect(() => {
+    if (!isOpen) return undefined;
+    const close = (event: Event): void => {
+      const isEscape = event instanceof KeyboardEvent && event.key === "Escape";
+      const isOutside =
+        event instanceof PointerEvent &&
+        event.target instanceof Node &&
+        header.current?.contains(event.target) !== true;
+      if (!isEscape && !isOutside) return;
+      setOpenAt(null);
+      if (isEscape) header.current?.querySelector<HTMLElement>(".side-menu")?.focus();
+    };
+    document.addEventListener("pointerdown", close);
+    document.addEventListener("keydown", close);
+    return () => {
+      document.removeEventListener("pointerdown", close);
+      document.removeEventListener("keydown", close);
+    };
+  }, [isOpen, header]);
+  return [isOpen, () => setOpenAt(isOpen ? null : key)];
 }
 
 function Who(): JSX.Element {
@@ -129,10 +132,20 @@ function Who(): JSX.Element {
             </option>
           ))}
         </select>
-        <button type="button" className="button button-small" onClick={() => signOut.mutate()}>
+        <button
+          type="button"
+          className="button button-small"
+          disabled={signOut.isPending}
+          onClick={() => signOut.mutate()}
+        >
           Sign out
         </button>
       </div>
+      {signOut.error && (
+        <div className="notice notice-bad small wrap" role="alert">
+          You are still signed in: {toProblem(signOut.error).message}
+        </div>
+      )}
     </div>
   );
 }

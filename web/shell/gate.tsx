@@ -1,29 +1,30 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { Suspense, lazy, useState } from "react";
 import type { JSX } from "react";
 import { meOptions } from "../api/accounts.ts";
-import { toProblem } from "../api/problem.ts";
 import { Announcer } from "../parts/announce.tsx";
 import { Failure } from "../parts/states.tsx";
 import { Frame } from "./frame.tsx";
-import { SignIn } from "./sign-in.tsx";
 
-/**
- * The console for signed-in people, the sign-in for others. Both use the same address, so that people continue there.
- */
+// People who are signed in, as most are who open a page, never need the form.
+const SignIn = lazy(async () => ({ default: (await import("./sign-in.tsx")).SignIn }));
+
+/** The console, or the sign-in form if no one is signed in. Both use the same URL, so that people stay on their page. */
 export function Gate(): JSX.Element {
   const { data: me, error, isPending, refetch } = useQuery(meOptions);
-  // Out of the address it goes at once; whether it works or not, who is signed in goes on.
+  // The link is removed from the URL immediately. A signed-in person stays signed in, whether the link works or not.
   const [link, setLink] = useState(linkInAddress);
   return (
     <>
       <Announcer />
       {error !== null && me === undefined ? (
         <main className="gate">
-          <Failure fault={toProblem(error)} retry={() => void refetch()} />
+          <Failure fault={error} retry={() => void refetch()} />
         </main>
       ) : isPending ? null : me === null || link !== null ? (
-        <SignIn link={link} onLinkTried={() => setLink(null)} />
+        <Suspense fallback={null}>
+          <SignIn link={link} onLinkTried={() => setLink(null)} />
+        </Suspense>
       ) : (
         <Frame />
       )}

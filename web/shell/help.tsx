@@ -1,16 +1,19 @@
 import { Fragment } from "react";
 import type { JSX } from "react";
 import { Dialog } from "../parts/dialog.tsx";
-import { SHORTCUTS, TIMELINE_KEYS } from "./shortcuts.ts";
+import { EDITOR_KEYS, SHORTCUTS, TIMELINE_KEYS } from "./shortcuts.ts";
+import "./help.css";
 
 export function Help({ onClose }: { readonly onClose: () => void }): JSX.Element {
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <Keys keys={SHORTCUTS} />
       <h3>In the timeline of a run</h3>
       <Keys keys={TIMELINE_KEYS} />
+      <h3>In the editor of a flow</h3>
+      <Keys keys={EDITOR_KEYS} />
       <p>
-        Everything here is in the API too: <a href="/docs">the reference</a>.
+        Everything in the console is also in the API. See the <a href="/docs">API reference</a>.
       </p>
     </Dialog>
   );

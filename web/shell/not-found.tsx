@@ -2,15 +2,14 @@ import type { JSX } from "react";
 import { Link } from "react-router";
 import { links } from "../links.ts";
 import { PageHead } from "../parts/page.tsx";
-import { Empty } from "../parts/states.tsx";
 
 export function NotFound(): JSX.Element {
   return (
     <>
-      <PageHead title="Not found" />
-      <Empty title="There is no such page" action={<Link to={links.home()}>Home</Link>}>
-        The address may have been cut on its way.
-      </Empty>
+      <PageHead about="The link may be incomplete or outdated." />
+      <p>
+        <Link to={links.home()}>Go to Home</Link>
+      </p>
     </>
   );
 }

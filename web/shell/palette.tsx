@@ -8,6 +8,8 @@ import { links } from "../links.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { Icon } from "../parts/icons.tsx";
 import type { IconName } from "../parts/icons.tsx";
+import { useListed } from "./navigation.tsx";
+import "./palette.css";
 
 interface Command {
   readonly name: string;
@@ -16,43 +18,29 @@ interface Command {
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const SHOWN = 12;
-const PAGES: readonly Command[] = [
-  { name: "Home", icon: "home", to: links.home() },
-  { name: "Runs", icon: "runs", to: links.runs() },
-  { name: "Runs that failed", icon: "cross", to: links.runs({ state: "FAILED" }) },
-  { name: "Runs under way", icon: "spin", to: links.runs({ state: ["PENDING", "RUNNING", "RESUMED", "PAUSED"] }) },
-  { name: "Runs that are stuck", icon: "warning", to: links.runs({ stuck: "true" }) },
-  { name: "Inbox", icon: "inbox", to: links.inbox() },
-  { name: "Webhooks", icon: "webhooks", to: links.webhooks() },
-  { name: "Usage of models", icon: "compare", to: links.usage() },
-  { name: "In the background", icon: "clock", to: links.background() },
-  { name: "Connections", icon: "access", to: links.connections() },
-  { name: "Retention", icon: "clock", to: links.retention() },
-  { name: "Access", icon: "access", to: links.access() },
-  { name: "Settings", icon: "settings", to: links.settings() },
+const SHOWN = 20;
+/** Lists of runs with filters, which are offered after the pages. */
+const LISTS: readonly Command[] = [
+  { name: "Failed runs", icon: "cross", to: links.runs({ state: "FAILED" }) },
+  { name: "Unfinished runs", icon: "spin", to: links.runs({ state: ["PENDING", "RUNNING", "RESUMED", "PAUSED"] }) },
+  { name: "Stuck runs", icon: "warning", to: links.runs({ stuck: "true" }) },
 ];
+const KEYS: Command = { name: "API keys", icon: "access", to: links.access("keys") };
 
-/** Pages that roles in single projects do not open. */
-const OF_THE_ORGANISATION: readonly string[] = [
-  links.webhooks(),
-  links.usage(),
-  links.connections(),
-  links.background(),
-];
-
-/** Goes to a page, to the runs of a project, or to the run whose id is given. */
+/** Opens a page, the runs of a project, or a run by its ID. */
 export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Element {
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
   const listId = useId();
   const navigate = useNavigate();
   const { data: projects } = useQuery(projectsOptions);
-  const isViewer = useMay("viewer");
+  const isAdmin = useMay("admin");
 
   const wanted = text.trim();
   const known: Command[] = [
-    ...PAGES.filter(({ to }) => isViewer || !OF_THE_ORGANISATION.includes(to)),
+    ...useListed().map(({ to, title, place: { icon } }) => ({ name: title, icon, to })),
+    ...LISTS,
+    ...(isAdmin ? [KEYS] : []),
     ...(projects?.data ?? []).map(({ name, project_id }) => ({
       name: `Runs of ${name}`,
       icon: "runs" as const,
@@ -75,11 +63,11 @@ export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Elem
       <input
         className="input"
         role="combobox"
-        aria-label="Page, project or run id"
+        aria-label="Page, project or run ID"
         aria-expanded="true"
         aria-controls={listId}
         aria-activedescendant={commands.length > 0 ? `${listId}-${chosen}` : undefined}
-        placeholder="Page, project or run id"
+        placeholder="Page, project or run ID"
         data-first
         value={text}
         onChange={(event) => {
@@ -94,7 +82,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Elem
           event.preventDefault();
         }}
       />
-      <div id={listId} className="palette-list" role="listbox" aria-label="Where to go">
+      <div id={listId} className="palette-list" role="listbox" aria-label="Results">
         {commands.map((command, index) => (
           <button
             key={command.to}
@@ -110,7 +98,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }): JSX.Elem
           </button>
         ))}
       </div>
-      {commands.length === 0 && <p className="muted">Nothing is called that.</p>}
+      {commands.length === 0 && <p className="muted">No results.</p>}
     </Dialog>
   );
 }

@@ -9,19 +9,19 @@ import { Mark } from "./brand.tsx";
 import { onTexts } from "../parts/form-texts.ts";
 import "./sign-in.css";
 
-/** By an identity provider, by e-mail address and password, or by the one-time link that `npm start` prints. */
+/** Sign-in by identity provider, by e-mail address and password, or by the one-time link that `npm start` prints. */
 export function SignIn({
   link,
   onLinkTried,
 }: {
-  /** The secret of a link that signs in once. */
+  /** The secret of a one-time sign-in link. */
   readonly link: string | null;
   readonly onLinkTried: () => void;
 }): JSX.Element {
   const signIn = useSignIn();
   const { data: ways, isPending: isAsking } = useQuery(waysInOptions);
   const providers = ways?.providers ?? [];
-  // Where the service does not say, the form is what there was always.
+  // If the API does not say which methods it supports, the password form is shown.
   const byPassword = !isAsking && (ways?.password ?? true);
   const { mutate } = signIn;
   const tried = useRef<string>(null);
@@ -30,7 +30,7 @@ export function SignIn({
     document.title = "Sign in · Millrace";
     if (link === null || tried.current === link) return;
     tried.current = link;
-    // Out of the history first: it works once.
+    // The secret works once, so it is removed from the browser's history before it is used.
     history.replaceState(history.state, "", location.pathname + location.search);
     mutate({ link }, { onSettled: onLinkTried });
   }, [mutate, link, onLinkTried]);
@@ -49,7 +49,7 @@ export function SignIn({
             Sign in with {name}
           </a>
         ))}
-        {byPassword && providers.length > 0 && <p className="muted">or by password</p>}
+        {byPassword && providers.length > 0 && <p className="muted">or with a password</p>}
         {byPassword && <PasswordForm signIn={signIn} />}
       </div>
     </main>
@@ -58,7 +58,7 @@ export function SignIn({
 
 const LONGEST = 1000;
 
-/** The page that is being asked for, or the first one: the service refuses longer addresses. */
+/** The requested page; the start page if the URL is too long for the API. */
 function hereInConsole(): string {
   const here = location.pathname + location.search;
   return here.length <= LONGEST ? here : "/console/";
@@ -70,7 +70,7 @@ function PasswordForm({ signIn }: { readonly signIn: ReturnType<typeof useSignIn
       className="stack"
       onSubmit={onTexts((given) => signIn.mutate({ email: given("email"), password: given("password") }))}
     >
-      <Field label="E-mail address">
+      <Field label="Email address">
         {(control) => (
           <input className="input" name="email" type="email" autoComplete="username" required autoFocus {...control} />
         )}

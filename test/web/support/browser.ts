@@ -16,14 +16,14 @@ const ARGS = [
   "--disable-background-networking",
   "--disable-component-update",
   "--disable-sync",
-  // A name that is not localhost: what is reached by http alone, a browser gives less.
+  // A host name other than localhost, because browsers allow less to its pages over plain HTTP.
   "--host-resolver-rules=MAP console.test 127.0.0.1",
   "--no-proxy-server",
 ];
 const HOW =
   "There is no Chromium for the tests of the console. Name one in MILLRACE_TEST_BROWSER, install the package chromium, or run: npx playwright-core install chromium";
 
-/** Starts a Chromium: the one that is named, one that is installed, Playwright's own, or, as root, the distribution's package. */
+/** Starts a Chromium: the configured one, an installed one, Playwright's own, or, as root, the distribution's package. */
 export async function launchBrowser(): Promise<{ readonly endpoint: string; close(): Promise<void> }> {
   const executablePath = findBrowser() ?? installBrowser();
   if (executablePath === undefined) throw new Error(HOW);

@@ -8,10 +8,10 @@ import { insertUser } from "../../../src/stores/accounts/users.ts";
 import type { UserRole } from "../../../src/stores/accounts/users.ts";
 import type { ApiTenant } from "../../api/tenant.ts";
 
-/** What a page must never do; whatever of it happens is written down, and no test may leave any of it. */
+/** Faults of pages, such as exceptions and policy violations; every test must end without any. */
 const faults: string[] = [];
 
-// What runs in the page is text: these files are of Node, whose types know no document.
+// Code for the page is text, because the types of Node in these files have no document.
 const NOTE_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) => {
   console.error("CSP violation: " + event.violatedDirective + " " + event.blockedURI + " " + event.sample);
 });`;
@@ -23,13 +23,13 @@ export interface View {
   readonly height?: number;
   readonly theme?: "light" | "dark";
   readonly timeZone?: string;
-  /** Whether its clock can be set on: what a page asks for now and then, it asks for when `page.clock.fastForward` says so. */
+  /** Whether the test controls the page's clock; then the page polls only when `page.clock.fastForward` advances it. */
   readonly ownClock?: boolean;
-  /** Of who is signed in. */
+  /** E-mail address of the signed-in user. */
   readonly email?: string;
 }
 
-/** A fresh window without a session, whose every fault is noted. */
+/** Opens a new window without a session, and records all its faults. */
 export async function openWindow(
   browser: Browser,
   { width = 1280, height = 800, theme = "light", timeZone, ownClock = false }: View = {},
@@ -55,12 +55,12 @@ export async function openWindow(
   return { page, context };
 }
 
-/** Fails where any page has broken its policy, thrown, or sent a request nobody asked for since the last call. */
+/** Fails if, since the last call, any page has violated its policy, thrown, or sent an unexpected request. */
 export function expectNoFaults(): void {
   expect(faults.splice(0)).toEqual([]);
 }
 
-/** A window in which a new user of the organisation is signed in, at a path of the console. */
+/** Opens a page of the console in a window in which a new user of the organisation is signed in. */
 export async function signedIn(
   browser: Browser,
   tenant: ApiTenant,
@@ -76,28 +76,31 @@ export async function signedIn(
   });
   const { page, context } = await openWindow(browser, view);
   await page.goto(`${address(tenant, path)}#link=${link}`);
-  await page.getByRole("navigation", { name: "Pages" }).waitFor();
+  await page.locator("main#content").waitFor();
   return { page, context, email };
 }
 
 export const address = (tenant: ApiTenant, path: string): string => `${tenant.target.url}/console${path}`;
 
-/** Goes to another page of the console as a link does: without loading the console again. */
+/** Goes to another page of the console as a link does, without reloading the console. */
 export const visit = (page: Page, path: string): Promise<void> =>
   page.evaluate(`history.pushState(null, "", "/console${path}"); dispatchEvent(new PopStateEvent("popstate"))`);
 
-/** What axe finds fault with on a page: the rule, and where. */
+/** The accessibility violations that axe finds on a page: rule and element. */
 export async function violations(page: Page): Promise<string[]> {
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe.source);
   return page.evaluate(RUN_AXE);
 }
 
-/** By how much the page is wider than its window, or a table than the room that it has. */
+/** By how many pixels the page exceeds its window, or a table its container. */
 export const overflow = (page: Page): Promise<number> =>
   page.evaluate(`Math.max(...[document.documentElement, ...document.querySelectorAll(".table-scroll")]
     .map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth))`);
 
-/** In both looks axe finds no fault, and in no window anything is wider than it, the narrowest first. `what` names the page in a failure. */
+/**
+ * Checks both themes with axe, and that nothing is wider than windows of several sizes, narrowest first. `what` names
+ * the page in a failure.
+ */
 export async function checkBothLooks(page: Page, what = ""): Promise<void> {
   for (const [width, colorScheme] of [[360, "dark"], [768], [1024], [1280, "light"]] as const) {
     await page.setViewportSize({ width, height: 800 });
@@ -109,10 +112,10 @@ export async function checkBothLooks(page: Page, what = ""): Promise<void> {
   }
 }
 
-/** Waits until the page says this. */
+/** Waits until the page shows this text. */
 export const text = (page: Page, what: string | RegExp): Promise<void> => page.getByText(what).first().waitFor();
 
-/** The paths of the event streams that a page has open, as they come and go. */
+/** The paths of the page's open event streams, updated as they open and close. */
 export function openStreams(page: Page): string[] {
   const open: string[] = [];
   page.on("request", (request) => {

@@ -4,12 +4,12 @@ import { launchBrowser } from "./browser.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** The Chromium that all files share, or why there is none. */
+    /** The Chromium that all files share, or the reason why there is none. */
     browser: { readonly endpoint: string } | { readonly problem: string };
   }
 }
 
-/** Starts the shared servers and, beside them, one Chromium. */
+/** Starts the shared servers and one Chromium. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const [tearDown, browser] = await Promise.all([
     setUpServers(project),

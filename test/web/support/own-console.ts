@@ -11,7 +11,7 @@ export interface OwnConsole {
   close(): Promise<void>;
 }
 
-/** A service and a Chromium of a file's own: where what is measured must not be disturbed by other files. */
+/** A separate installation and Chromium for one file, so that other files do not disturb its measurements. */
 export async function openOwnConsole(): Promise<OwnConsole> {
   const [launched, own] = await Promise.all([launchBrowser(), startService()]);
   const tenant = await openTenant(own);

@@ -7,7 +7,7 @@ const FORM = {
   properties: { amount: { type: "number", title: "Amount", maximum: 100 }, notes: { type: "string", title: "Notes" } },
 };
 
-/** A run that waits for somebody to pay an amount to `payee`. */
+/** A run that waits for approval of a payment to `payee`. */
 export async function pausedRun(
   tenant: ApiTenant,
   payee = "Ada",

@@ -1,13 +1,16 @@
+import { readFileSync } from "node:fs";
 import type { ApiTenant } from "../../api/tenant.ts";
 import { flow } from "../../engine/support.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** What the pictures of the documentation show. */
+/** What the screenshots of the documentation show. */
 export interface Scene {
-  /** A run that waits for somebody, and its pause. */
+  /** A run that waits for approval, and its pause. */
   readonly waiting: { readonly run_id: string; readonly pause_id: string };
   readonly subscription_id: string;
+  /** A flow whose draft differs from its published version. */
+  readonly triage: string;
 }
 
 const refund = flow(
@@ -67,7 +70,7 @@ const stockCheck = flow(
   ["in-0>guard-0", "guard-0>delay-0", "delay-0>out-0", "in-0>out-0"],
 );
 
-/** An organisation after a day of work: two flows, runs in every state, a subscription that got most of its events. */
+/** An organisation after a day of work: two flows, runs in every state, and a webhook that received most of its events. */
 export async function playScene(tenant: ApiTenant, receiver: string): Promise<Scene> {
   await tenant.withDatabase((database) =>
     database.system((db) =>
@@ -99,11 +102,30 @@ export async function playScene(tenant: ApiTenant, receiver: string): Promise<Sc
   const other = await ask("Frances Allen", "95");
   const { run_id } = await ask("Barbara Liskov", "180");
   const [run] = await Promise.all([tenant.until(run_id, "PAUSED"), tenant.until(other.run_id, "PAUSED")]);
+  const { project_id: triage } = await post("/v2/projects", { name: "support/Triage", flow: triageFlow });
+  for (const { inputs } of triageFlow.examples) await start(triage, inputs);
+  await tenant.secret.put(`/v2/projects/${triage}/draft`, { flow: changedTriage() });
   await spread(tenant);
-  return { waiting: { run_id, pause_id: run.pauses[0].pause_id }, subscription_id };
+  return { waiting: { run_id, pause_id: run.pauses[0].pause_id }, subscription_id, triage };
 }
 
-/** Moves what has ended within seconds back over a day, in the order it was done, and more of it to the later hours. */
+const triageFlow = JSON.parse(
+  readFileSync(new URL("../../../examples/flows/triage.json", import.meta.url), "utf8"),
+) as {
+  readonly nodes: Array<{ id: string; config?: object }>;
+  readonly edges: object[];
+  readonly examples: Array<{ inputs: object }>;
+};
+
+/** The flow with another answer and one more output. */
+function changedTriage(): object {
+  const template = "Hello {{string-0}}, our accounts desk has your question and answers today.";
+  const nodes = triageFlow.nodes.map((node) => (node.id === "tpl-billing" ? { ...node, config: { template } } : node));
+  const edges = [...triageFlow.edges, { source: "set-0", target: "out-2" }];
+  return { ...triageFlow, nodes: [...nodes, { id: "out-2", type: "output", name: "Signals" }], edges };
+}
+
+/** Spreads what finished within seconds over a day, in the same order, with more of it in the later hours. */
 async function spread(tenant: ApiTenant): Promise<void> {
   await tenant.withDatabase((database) =>
     database.system((db) =>

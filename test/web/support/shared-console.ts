@@ -5,14 +5,14 @@ import type { ApiTenant } from "../../api/tenant.ts";
 import { openBrowser } from "./browser.ts";
 import { expectNoFaults } from "./console.ts";
 
-/** The Chromium that all files share, from the first test of a file on. */
+/** The shared Chromium, available from the first test of a file. */
 export let browser: Browser;
-/** An organisation of the file's own. */
+/** The organisation of the test file. */
 export let tenant: ApiTenant;
 
 /**
- * Opens both for the tests of a file. No test may leave a page that has broken its policy or thrown. Files of one process share this
- * module, and run one after the other.
+ * Opens both for the tests of a file, and fails tests that leave a page with a fault. Files in one process share this
+ * module and run one after the other.
  */
 export function useConsole(): void {
   let close: (() => Promise<void>) | undefined;

@@ -15,15 +15,15 @@ const TABS = { users: Users, members: Members, keys: Keys, sessions: Sessions, a
 type Tab = keyof typeof TABS;
 const NAMES: Readonly<Record<Tab, string>> = {
   users: "Users",
-  members: "Members of projects",
+  members: "Project roles",
   keys: "API keys",
   sessions: "Sessions",
   audit: "Audit log",
 };
 
 /**
- * Who may do what: people and their roles, keys, where people are signed in, and who has changed what. Admins of projects
- * set the roles in these; others see their own sessions.
+ * Users and their roles, API keys, sessions, and the audit log. Admins of projects set the roles in these projects;
+ * other users see their own sessions.
  */
 export function AccessPage(): JSX.Element {
   const [search] = useSearchParams();
@@ -38,7 +38,7 @@ export function AccessPage(): JSX.Element {
   const Chosen = TABS[tab];
   return (
     <>
-      <PageHead title="Access" />
+      <PageHead about="Users, project roles, API keys, sessions and the audit log." />
       {tabs.length > 1 && (
         <Tabs
           label="Access"

@@ -3,50 +3,47 @@ import { Fragment } from "react";
 import type { JSX } from "react";
 import { auditOptions } from "../../api/audit.ts";
 import type { AuditEntry } from "../../api/audit.ts";
-import { toProblem } from "../../api/problem.ts";
 import { Id } from "../../parts/copy.tsx";
-import { MoreButton } from "../../parts/more-button.tsx";
-import { Failure, Loading } from "../../parts/states.tsx";
-import { Table } from "../../parts/table.tsx";
+import { List } from "../../parts/list/list.tsx";
 import { Time } from "../../parts/time.tsx";
+import { useFilters } from "../filters.ts";
 
-/** Who has changed what, newest first. */
+/** The audit log, newest first unless the URL asks otherwise. */
 export function AuditLog(): JSX.Element {
-  const log = useInfiniteQuery(auditOptions);
-  const { data, error, isPending, refetch } = log;
-  if (isPending) return <Loading what="audit log" />;
-  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  const [search, put] = useFilters();
+  const order = search.get("order") === "asc" ? "asc" : "desc";
   return (
-    <>
-      <Table
-        caption="Audit log"
-        rows={data.pages.flatMap((page) => page.data)}
-        keyOf={(entry) => entry.entry_id}
-        columns={[
-          {
-            id: "at",
-            head: "When",
-            cell: (entry) => (
-              <span className="audit-when">
-                <Time at={entry.at} />
-              </span>
-            ),
-          },
-          { id: "operation", head: "What", cell: (entry) => <Operation entry={entry} /> },
-          { id: "target", head: "Of", wideOnly: true, cell: ({ target }) => <Named thing={target} /> },
-          { id: "fields", head: "Fields", wideOnly: true, cell: (entry) => <Fields entry={entry} /> },
-          { id: "who", head: "Who", cell: ({ actor }) => <Named thing={actor} /> },
-          { id: "address", head: "Address", wideOnly: true, cell: ({ actor }) => actor.address ?? "-" },
-        ]}
-      />
-      {log.hasNextPage && <MoreButton pages={log}>Older entries</MoreButton>}
-    </>
+    <List
+      query={useInfiniteQuery(auditOptions(order))}
+      items="audit log entries"
+      caption="Audit log"
+      more={order === "desc" ? "Load older entries" : "Load newer entries"}
+      order={{ column: "at", value: order, onChange: (value) => put("order", value === "desc" ? null : value) }}
+      empty={{ title: "No entries yet", text: "Every change in the organisation appears here." }}
+      keyOf={(entry) => entry.entry_id}
+      columns={[
+        {
+          id: "at",
+          head: "Time",
+          cell: (entry) => (
+            <span className="audit-when">
+              <Time at={entry.at} />
+            </span>
+          ),
+        },
+        { id: "operation", head: "Operation", cell: (entry) => <Operation entry={entry} /> },
+        { id: "target", head: "Target", wideOnly: true, cell: ({ target }) => <Named thing={target} /> },
+        { id: "fields", head: "Fields", wideOnly: true, cell: (entry) => <Fields entry={entry} /> },
+        { id: "who", head: "Actor", cell: ({ actor }) => <Named thing={actor} /> },
+        { id: "address", head: "IP address", wideOnly: true, cell: ({ actor }) => actor.address ?? "-" },
+      ]}
+    />
   );
 }
 
 /**
- * In a narrow window a name such as `createWebhookSubscription` goes on in a new line between its words, and what it was
- * done to is below it, so that there is room for who did it.
+ * In a narrow window, a long name such as `createWebhookSubscription` wraps between its words and its target moves
+ * below it, to leave room for the column with the user.
  */
 function Operation({ entry }: { readonly entry: AuditEntry }): JSX.Element {
   return (
@@ -57,7 +54,7 @@ function Operation({ entry }: { readonly entry: AuditEntry }): JSX.Element {
           {word}
         </Fragment>
       ))}
-      {entry.outcome === "failure" && " (refused)"}
+      {entry.outcome === "failure" && " (failed)"}
       <span className="narrow-only">
         <Named thing={entry.target} />
       </span>
@@ -65,7 +62,7 @@ function Operation({ entry }: { readonly entry: AuditEntry }): JSX.Element {
   );
 }
 
-/** Before and after of each field are on hover. */
+/** The changed fields; hovering shows their values before and after. */
 function Fields({ entry }: { readonly entry: AuditEntry }): JSX.Element {
   return (
     <span className="wrap" title={JSON.stringify(entry.changes, null, 2)}>
@@ -76,12 +73,20 @@ function Fields({ entry }: { readonly entry: AuditEntry }): JSX.Element {
 
 type Thing = { readonly type: string; readonly id: string | null } | null;
 
+/** Target types for which the console uses another word than the API. */
+const TYPE_NAMES: Readonly<Record<string, string>> = {
+  org_api_key: "API key",
+  key: "API key",
+  subscription: "webhook",
+  cli: "command line",
+};
+
 function Named({ thing }: { readonly thing: Thing }): JSX.Element {
   if (thing === null) return <>-</>;
-  const type = thing.type.replaceAll("_", " ");
+  const type = TYPE_NAMES[thing.type] ?? thing.type.replaceAll("_", " ");
   return (
     <>
-      {type} {thing.id !== null && <Id id={thing.id} label={`${type} id`} />}
+      {type} {thing.id !== null && <Id id={thing.id} label={`${type} ID`} />}
     </>
   );
 }

@@ -1,5 +1,5 @@
 import type { JSX } from "react";
-import { useCandidateSearch } from "../../api/accounts.ts";
+import { useCandidateSearch } from "../../api/users.ts";
 import type { ProjectRole } from "../../api/accounts.ts";
 import { toProblem } from "../../api/problem.ts";
 import { Field } from "../../parts/field.tsx";
@@ -8,7 +8,7 @@ import { Failure } from "../../parts/states.tsx";
 import { Submit } from "../../parts/submit.tsx";
 import { RoleField } from "./project-role-parts.tsx";
 
-/** Gives a role to the user of an e-mail address, whom the person sees before. */
+/** Finds a user by e-mail address and shows the user before giving a role. */
 export function FindMember({
   projectId,
   isPending,
@@ -23,16 +23,16 @@ export function FindMember({
   const problem = search.error && toProblem(search.error);
   const isRefused = problem?.status === 422;
   const errors = [
-    ...(isRefused ? ["This is no e-mail address. Give the whole address."] : []),
-    ...(found === null ? ["No user of the organisation has this address."] : []),
+    ...(isRefused ? ["Enter a complete email address."] : []),
+    ...(found === null ? ["No user in this organisation has this email address."] : []),
   ];
   return (
     <section className="panel stack" aria-labelledby="add-member">
-      <h2 id="add-member">Give somebody a role</h2>
+      <h2 id="add-member">Add member</h2>
       <form className="stack" noValidate onSubmit={onTexts((given) => search.mutate(given("email").trim()))}>
-        <Field label="E-mail address" hint="The whole address with which the user signs in." errors={errors}>
+        <Field label="Email address" hint="The complete address the user signs in with." errors={errors}>
           {(control) => (
-            // What was found is of the address that was there before.
+            // A search result belongs to the address it was found for, so typing clears it.
             <input
               className="input"
               name="email"
@@ -59,11 +59,11 @@ export function FindMember({
       {found && (
         <form
           className="stack"
-          aria-label={`Give ${found.email} a role`}
+          aria-label={`Add ${found.email}`}
           onSubmit={onTexts((given) => onAdd(found.user_id, given("role") as ProjectRole))}
         >
           <RoleField />
-          <Submit isPending={isPending}>Give the role</Submit>
+          <Submit isPending={isPending}>Add member</Submit>
         </form>
       )}
     </section>

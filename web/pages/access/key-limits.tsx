@@ -8,23 +8,23 @@ type Scope = NonNullable<ApiKey["scopes"]>[number];
 type Lists = "scopes" | "projects" | "allowed_origins" | "allowed_addresses";
 
 const LISTS: ReadonlyArray<{ readonly name: Lists; readonly label: string; readonly hint: string }> = [
-  { name: "scopes", label: "Scopes (optional)", hint: "Only these operations, such as runs:read knowledge:*" },
-  { name: "projects", label: "Projects (optional)", hint: "Ids: only requests about these projects." },
-  { name: "allowed_origins", label: "Origins (optional)", hint: "Only these web pages, such as https://shop.example" },
+  { name: "scopes", label: "Scopes (optional)", hint: "Allowed operations, e.g. runs:read knowledge:*" },
+  { name: "projects", label: "Projects (optional)", hint: "Project IDs. The key works only for these projects." },
+  { name: "allowed_origins", label: "Origins (optional)", hint: "Allowed web origins, e.g. https://shop.example" },
   {
     name: "allowed_addresses",
-    label: "Addresses (optional)",
-    hint: "Only these IP addresses and networks, such as 192.0.2.0/24",
+    label: "IP addresses (optional)",
+    hint: "Allowed IP addresses or networks, e.g. 192.0.2.0/24",
   },
 ];
 
-/** What a new key may do less than others of its kind. */
+/** Fields that restrict a new key. */
 export function KeyLimitFields({ problem }: { readonly problem: ApiProblem | null }): JSX.Element {
   return (
     <details className="stack">
-      <summary>Limits</summary>
+      <summary>Restrictions</summary>
       <label className="row">
-        <input type="checkbox" name="read_only" value="on" /> Only reading
+        <input type="checkbox" name="read_only" value="on" /> Read-only
       </label>
       {LISTS.map(({ name, label, hint }) => (
         <Field key={name} label={label} hint={hint} errors={errorsAt(problem, name)}>
@@ -35,14 +35,14 @@ export function KeyLimitFields({ problem }: { readonly problem: ApiProblem | nul
   );
 }
 
-/** The limits that a form sets; values of a list are separated by spaces or commas. */
+/** The limits that a form sets; list values are separated by spaces or commas. */
 export function limitsIn(given: FormTexts) {
   const list = (name: Lists): string[] =>
     given(name)
       .split(/[\s,]+/)
       .filter((each) => each !== "");
   const [scopes, projects, allowed_origins, allowed_addresses] = [
-    // The API says which of them it does not know.
+    // The API rejects unknown scopes.
     list("scopes") as Scope[],
     list("projects"),
     list("allowed_origins"),
@@ -57,7 +57,7 @@ export function limitsIn(given: FormTexts) {
   };
 }
 
-/** The limits of a key in a line. */
+/** One line that describes the limits of a key. */
 export function describeLimits(key: ApiKey): string {
   const counted = [
     [key.projects, "project"],
@@ -65,7 +65,7 @@ export function describeLimits(key: ApiKey): string {
     [key.allowed_addresses, "address"],
   ] as const;
   return [
-    ...(key.read_only ? ["only reading"] : []),
+    ...(key.read_only ? ["read-only"] : []),
     ...(key.scopes ?? []),
     ...counted.flatMap(([list, what]) => (list === null ? [] : [`${what}: ${list.join(" ")}`])),
   ].join(", ");

@@ -9,75 +9,70 @@ import { CopyButton } from "../../parts/copy.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { List } from "../../parts/list/list.tsx";
 import { ShownOnce } from "../../parts/shown-once.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
-import { Table } from "../../parts/table.tsx";
+import { Failure } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 import { describeLimits, KeyLimitFields, limitsIn } from "./key-limits.tsx";
 import { onTexts } from "../../parts/form-texts.ts";
 import { Submit } from "../../parts/submit.tsx";
 
 export function Keys(): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(keysOptions);
+  const list = useQuery(keysOptions);
   const [isAdding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<ApiKey | null>(null);
   const revoke = useAccountChange("api-keys", revokeKey);
-  if (isPending) return <Loading what="keys" />;
-  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  const create = (
+    <button type="button" className="button button-primary" onClick={() => setAdding(true)}>
+      <Icon name="plus" /> Create API key
+    </button>
+  );
   return (
     <>
-      <div className="row">
-        <button type="button" className="button button-primary" onClick={() => setAdding(true)}>
-          <Icon name="plus" /> Make a key
-        </button>
-      </div>
-      {data.data.length === 0 ? (
-        <Empty title="No key yet">
-          Programs call the API with a key: a public one runs flows, a secret one may do everything.
-        </Empty>
-      ) : (
-        <Table
-          caption="API keys"
-          rows={data.data}
-          keyOf={(key) => key.key_id}
-          columns={[
-            {
-              id: "name",
-              head: "Name",
-              cell: (key) => (
-                <span className="wrap">
-                  {key.name} <CopyButton text={key.key_id} label={`id of ${key.name}`} />
-                </span>
-              ),
-            },
-            { id: "kind", head: "Kind", cell: (key) => key.kind },
-            { id: "prefix", head: "Begins with", wideOnly: true, cell: (key) => <code>{key.prefix}…</code> },
-            { id: "used", head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
-            { id: "expires", head: "Expires", wideOnly: true, cell: (key) => <Time at={key.expires_at} /> },
-            {
-              id: "limits",
-              head: "Limits",
-              wideOnly: true,
-              cell: (key) => <span className="wrap">{describeLimits(key)}</span>,
-            },
-            { id: "made", head: "Made", wideOnly: true, cell: (key) => <Time at={key.created_at} /> },
-            {
-              id: "actions",
-              head: "Actions",
-              cell: (key) => (
-                <button
-                  type="button"
-                  className="button button-small button-danger"
-                  data-row
-                  onClick={() => setLeaving(key)}
-                >
-                  Revoke…
-                </button>
-              ),
-            },
-          ]}
-        />
-      )}
+      {list.data?.data.length !== 0 && <div className="row">{create}</div>}
+      <List
+        query={list}
+        items="API keys"
+        caption="API keys"
+        empty={{ title: "No API keys yet", text: "Programs authenticate with an API key.", action: create }}
+        keyOf={(key) => key.key_id}
+        columns={[
+          {
+            id: "name",
+            head: "Name",
+            cell: (key) => (
+              <span className="wrap">
+                {key.name} <CopyButton text={key.key_id} label={`ID of ${key.name}`} />
+              </span>
+            ),
+          },
+          { id: "kind", head: "Type", cell: (key) => key.kind },
+          { id: "prefix", head: "Prefix", wideOnly: true, cell: (key) => <code>{key.prefix}…</code> },
+          { id: "used", head: "Last used", cell: (key) => <Time at={key.last_used_at} /> },
+          { id: "expires", head: "Expires", wideOnly: true, cell: (key) => <Time at={key.expires_at} /> },
+          {
+            id: "limits",
+            head: "Restrictions",
+            wideOnly: true,
+            cell: (key) => <span className="wrap">{describeLimits(key)}</span>,
+          },
+          { id: "made", head: "Created", wideOnly: true, cell: (key) => <Time at={key.created_at} /> },
+          {
+            id: "actions",
+            head: "Actions",
+            cell: (key) => (
+              <button
+                type="button"
+                className="button button-small button-danger"
+                data-row
+                onClick={() => setLeaving(key)}
+              >
+                Revoke…
+              </button>
+            ),
+          },
+        ]}
+      />
       {isAdding && <MakeKey onClose={() => setAdding(false)} />}
       {leaving && (
         <Confirm
@@ -88,7 +83,7 @@ export function Keys(): JSX.Element {
           onClose={() => setLeaving(null)}
           onConfirm={() => revoke.mutate(leaving.key_id, { onSuccess: () => setLeaving(null) })}
         >
-          Within five seconds whatever uses it is refused. It cannot be taken back.
+          Requests that use this key are rejected within five seconds. You cannot undo this.
         </Confirm>
       )}
     </>
@@ -101,15 +96,15 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
   if (create.data)
     return (
       <ShownOnce
-        title="The new key"
+        title="New API key"
         what="key"
         secret={create.data.key}
-        note="It is shown now and never again."
+        note="Copy it now. You cannot see it again."
         onClose={onClose}
       />
     );
   return (
-    <Dialog title="Make a key" onClose={onClose}>
+    <Dialog title="Create API key" onClose={onClose}>
       <form
         className="stack"
         noValidate
@@ -123,31 +118,35 @@ function MakeKey({ onClose }: { readonly onClose: () => void }): JSX.Element {
           });
         })}
       >
-        <Field label="Name" hint="What it is for." errors={errorsAt(problem, "name")}>
+        <Field
+          label="Name"
+          hint="What the key is for, e.g. the name of the program."
+          errors={errorsAt(problem, "name")}
+        >
           {(control) => <input className="input" name="name" data-first {...control} />}
         </Field>
-        <Field label="Kind">
+        <Field label="Type">
           {(control) => (
             <select className="input" name="kind" {...control}>
-              <option value="public">Public: runs flows and uploads; may be read by others</option>
-              <option value="secret">Secret: everything an admin may do</option>
+              <option value="public">Public: runs flows and uploads documents; safe in a web page</option>
+              <option value="secret">Secret: full API access; keep it on servers</option>
             </select>
           )}
         </Field>
         <Field
           label="Expires (optional)"
-          hint="At the end of that day, where you are."
+          hint="Expires at the end of that day in your time zone."
           errors={errorsAt(problem, "expires_at")}
         >
           {(control) => <input className="input" name="expires" type="date" {...control} />}
         </Field>
         <KeyLimitFields problem={problem} />
         {problem && problem.status !== 422 && <Failure fault={problem} />}
-        <Submit isPending={create.isPending}>Make the key</Submit>
+        <Submit isPending={create.isPending}>Create key</Submit>
       </form>
     </Dialog>
   );
 }
 
-/** A date alone would be midnight in Greenwich, which is another day for some readers. */
+/** A date without a time would mean midnight UTC, which is another day for some users. */
 const endOfDay = (date: string): string => new Date(`${date}T23:59:59.999`).toISOString();

@@ -1,91 +1,91 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
+import { useMay, useMe } from "../../api/accounts.ts";
 import {
   deleteProjectMember,
   projectMembersOptions,
   setProjectMember,
-  useMay,
-  useMe,
   useMemberChange,
   usersOptions,
-} from "../../api/accounts.ts";
-import type { ProjectRole } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
+} from "../../api/users.ts";
+import type { ProjectMember, ProjectRole } from "../../api/accounts.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Email } from "../../parts/email.tsx";
 import { Field } from "../../parts/field.tsx";
 import { onTexts } from "../../parts/form-texts.ts";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
-import { Table } from "../../parts/table.tsx";
+import { List } from "../../parts/list/list.tsx";
+import { Failure } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Submit } from "../../parts/submit.tsx";
 import { FindMember } from "./find-member.tsx";
 import { RoleField, roleColumn, takeAwayColumn } from "./project-role-parts.tsx";
 
-/** Who was given a role in a project, and which; an admin of the project changes it. */
+/** The members of a project and their roles, which an admin of the project can change. */
 export function ProjectMembers({ projectId: project_id }: { readonly projectId: string }): JSX.Element {
   const me = useMe();
-  const { data, error, isPending, refetch } = useQuery(projectMembersOptions(project_id));
+  const list = useQuery(projectMembersOptions(project_id));
   const set = useMemberChange(setProjectMember);
   const remove = useMemberChange(deleteProjectMember);
   const isAdmin = useMay("admin");
-  // Whoever was given a role is not in the form of the next.
+  // A new key resets the form, so that it does not still offer the user who was just added.
   const [added, setAdded] = useState(0);
   const add = (user_id: string, role: ProjectRole): void =>
     set.mutate({ project_id, user_id, role }, { onSuccess: () => setAdded((count) => count + 1) });
   const fault = set.error ?? remove.error;
-  if (isPending) return <Loading what="members" />;
-  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
   return (
     <>
       <p className="muted">
-        Users with a role in this project. A higher role in the organisation holds here too, and is not listed.
+        Users with a role in this project. Users with a higher organisation role also have access and are not listed.
       </p>
-      {fault && <Failure fault={toProblem(fault)} />}
-      {data.data.length === 0 ? (
-        <Empty title="Nobody has a role in this project yet">Below somebody is given one.</Empty>
-      ) : (
-        <Table
-          caption="Members"
-          rows={data.data}
-          keyOf={({ user_id }) => user_id}
-          columns={[
-            {
-              id: "email",
-              head: "E-mail address",
-              cell: ({ user_id, email }) => (
-                <Email address={email}>
-                  {user_id === me.id && <span className="muted"> (you)</span>}{" "}
-                  <CopyButton text={user_id} label={`id of ${email}`} />
-                </Email>
-              ),
-            },
-            roleColumn<(typeof data.data)[number]>({
-              head: "Role here",
-              labelOf: ({ email }) => `Role of ${email}`,
-              isPending: set.isPending,
-              onApply: ({ user_id }, role) => set.mutate({ project_id, user_id, role }),
-            }),
-            { id: "since", head: "Since", wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
-            takeAwayColumn<(typeof data.data)[number]>({
-              of: ({ email }) => `of ${email}`,
-              isPending: remove.isPending,
-              onTakeAway: ({ user_id }) => remove.mutate({ project_id, user_id }),
-            }),
-          ]}
-        />
-      )}
-      {isAdmin ? (
-        <AddMember key={added} isPending={set.isPending} known={data.data.map(({ user_id }) => user_id)} onAdd={add} />
-      ) : (
-        <FindMember key={added} projectId={project_id} isPending={set.isPending} onAdd={add} />
-      )}
+      {fault && <Failure fault={fault} />}
+      <List
+        query={list}
+        items="members"
+        caption="Members"
+        empty={{ title: "No members yet", text: "Add a member below." }}
+        keyOf={({ user_id }) => user_id}
+        columns={[
+          {
+            id: "email",
+            head: "Email address",
+            cell: ({ user_id, email }) => (
+              <Email address={email}>
+                {user_id === me.id && <span className="muted"> (you)</span>}{" "}
+                <CopyButton text={user_id} label={`ID of ${email}`} />
+              </Email>
+            ),
+          },
+          roleColumn<ProjectMember>({
+            head: "Project role",
+            labelOf: ({ email }) => `Role of ${email}`,
+            isPending: set.isPending,
+            onApply: ({ user_id }, role) => set.mutate({ project_id, user_id, role }),
+          }),
+          { id: "since", head: "Added", wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
+          takeAwayColumn<ProjectMember>({
+            of: ({ email }) => `of ${email}`,
+            isPending: remove.isPending,
+            onTakeAway: ({ user_id }) => remove.mutate({ project_id, user_id }),
+          }),
+        ]}
+      />
+      {list.data &&
+        (isAdmin ? (
+          <AddMember
+            key={added}
+            isPending={set.isPending}
+            known={list.data.data.map(({ user_id }) => user_id)}
+            onAdd={add}
+          />
+        ) : (
+          <FindMember key={added} projectId={project_id} isPending={set.isPending} onAdd={add} />
+        ))}
     </>
   );
 }
 
-/** Admins of the organisation choose among its users. */
+/** Adds a member; admins of the organisation choose from a list of its users. */
 function AddMember({
   known,
   isPending,
@@ -104,7 +104,7 @@ function AddMember({
         onAdd(given("user"), given("role") as ProjectRole);
       })}
     >
-      <h2 id="add-member">Give somebody a role</h2>
+      <h2 id="add-member">Add member</h2>
       <div className="members-add">
         <Field label="User">
           {(control) => (
@@ -121,7 +121,7 @@ function AddMember({
         </Field>
         <RoleField />
       </div>
-      <Submit isPending={isPending}>Give the role</Submit>
+      <Submit isPending={isPending}>Add member</Submit>
     </form>
   );
 }

@@ -6,7 +6,7 @@ import { RoleChoice } from "./role-choice.tsx";
 
 const ROLES: readonly ProjectRole[] = ["viewer", "editor", "admin"];
 
-/** A column with the role in a project, which can be changed. */
+/** A column that shows the role in a project and lets admins change it. */
 export function roleColumn<Row extends { readonly role: ProjectRole }>({
   head,
   labelOf,
@@ -34,7 +34,7 @@ export function roleColumn<Row extends { readonly role: ProjectRole }>({
   };
 }
 
-/** A column with what takes the role away; `of` ends the button's name. */
+/** A column with a button that removes the role; `of` completes the button's label. */
 export function takeAwayColumn<Row>({
   of,
   isPending,
@@ -51,18 +51,18 @@ export function takeAwayColumn<Row>({
       <button
         type="button"
         className="button button-small button-danger"
-        aria-label={`Take away the role ${of(row)}`}
+        aria-label={`Remove the role ${of(row)}`}
         data-row
         disabled={isPending}
         onClick={() => onTakeAway(row)}
       >
-        Take away
+        Remove
       </button>
     ),
   };
 }
 
-/** Chooses the role that a form gives, as `role`. */
+/** Field for the role in a form, named `role`. */
 export function RoleField(): JSX.Element {
   return (
     <Field label="Role">

@@ -1,7 +1,7 @@
 import { useState } from "react";
 import type { JSX } from "react";
 
-/** An arrow key chooses; only the button changes what somebody may do. */
+/** Arrow keys only change the selection; the role changes when the button is pressed. */
 export function RoleChoice<Role extends string>({
   label,
   role,
@@ -30,7 +30,7 @@ export function RoleChoice<Role extends string>({
       </select>
       {chosen !== role && (
         <button type="button" className="button button-small" disabled={isPending} onClick={() => onApply(chosen)}>
-          Make {chosen}
+          Change to {chosen}
         </button>
       )}
     </span>

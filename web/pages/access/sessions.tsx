@@ -1,25 +1,25 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
-import { endSession, sessionsOptions, useAccountChange } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
+import { useAccountChange } from "../../api/accounts.ts";
+import { endSession, sessionsOptions } from "../../api/users.ts";
 import { CopyButton } from "../../parts/copy.tsx";
 import { Email } from "../../parts/email.tsx";
-import { Failure, Loading } from "../../parts/states.tsx";
-import { Table } from "../../parts/table.tsx";
+import { List } from "../../parts/list/list.tsx";
+import { Failure } from "../../parts/states.tsx";
 import { Time } from "../../parts/time.tsx";
 
-/** Where people are signed in; one's own session is ended by signing out. */
+/** Sessions of users. The current session ends by signing out, so it has no button here. */
 export function Sessions(): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(sessionsOptions);
+  const list = useQuery(sessionsOptions);
   const end = useAccountChange("sessions", endSession);
-  if (isPending) return <Loading what="sessions" />;
-  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
   return (
     <>
-      {end.error && <Failure fault={toProblem(end.error)} />}
-      <Table
+      {end.error && <Failure fault={end.error} />}
+      <List
+        query={list}
+        items="sessions"
         caption="Sessions"
-        rows={data.data}
+        empty={{ title: "No sessions", text: "A session starts when someone signs in." }}
         keyOf={(session) => session.session_id}
         columns={[
           {
@@ -28,7 +28,7 @@ export function Sessions(): JSX.Element {
             cell: (session) => (
               <Email address={session.email}>
                 {" "}
-                <CopyButton text={session.session_id} label={`id of a session of ${session.email}`} />
+                <CopyButton text={session.session_id} label={`ID of a session of ${session.email}`} />
               </Email>
             ),
           },
@@ -38,13 +38,13 @@ export function Sessions(): JSX.Element {
             wideOnly: true,
             cell: (session) => <span title={session.user_agent}>{browserOf(session.user_agent)}</span>,
           },
-          { id: "address", head: "Address", wideOnly: true, cell: (session) => session.address },
+          { id: "address", head: "IP address", wideOnly: true, cell: (session) => session.address },
           { id: "opened", head: "Signed in", wideOnly: true, cell: (session) => <Time at={session.created_at} /> },
           {
             id: "way",
-            head: "By",
+            head: "Signed in with",
             wideOnly: true,
-            cell: ({ provider_id, kind }) => provider_id ?? (kind === "token" ? "client" : "password or link"),
+            cell: ({ provider_id, kind }) => provider_id ?? (kind === "token" ? "access token" : "password or link"),
           },
           { id: "seen", head: "Last seen", cell: (session) => <Time at={session.last_seen_at} /> },
           {
@@ -52,7 +52,7 @@ export function Sessions(): JSX.Element {
             head: "Actions",
             cell: (session) =>
               session.current ? (
-                <span className="muted">This one</span>
+                <span className="muted">This session</span>
               ) : (
                 <button
                   type="button"
@@ -61,7 +61,7 @@ export function Sessions(): JSX.Element {
                   disabled={end.isPending}
                   onClick={() => end.mutate(session.session_id)}
                 >
-                  End
+                  End session
                 </button>
               ),
           },
@@ -74,7 +74,7 @@ export function Sessions(): JSX.Element {
 const BROWSERS = ["Edg", "Firefox", "Chrome", "Safari"];
 const SYSTEMS = ["Windows", "Android", "iPhone", "iPad", "Mac OS", "Linux"];
 
-/** Enough to recognise one's own; the whole text is on hover. */
+/** The part of the user agent that identifies the browser; hovering shows all of it. */
 function browserOf(agent: string): string {
   const browser = BROWSERS.find((each) => agent.includes(each))?.replace("Edg", "Edge");
   const system = SYSTEMS.find((each) => agent.includes(each));

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
-import { changeUser, createUser, deleteUser, useAccountChange, useMe, usersOptions } from "../../api/accounts.ts";
+import { useAccountChange, useMe } from "../../api/accounts.ts";
+import { changeUser, createUser, deleteUser, usersOptions } from "../../api/users.ts";
 import type { Role, User } from "../../api/accounts.ts";
 import { isStale, toProblem } from "../../api/problem.ts";
 import { Confirm } from "../../parts/confirm.tsx";
@@ -10,9 +11,9 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { Email } from "../../parts/email.tsx";
 import { Field, errorsAt } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
-import { ChangedMeanwhile, Failure, Loading } from "../../parts/states.tsx";
+import { List } from "../../parts/list/list.tsx";
+import { ChangedMeanwhile, Failure } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { onTexts } from "../../parts/form-texts.ts";
 import { Submit } from "../../parts/submit.tsx";
@@ -20,23 +21,22 @@ import { ProjectRoles } from "./project-roles.tsx";
 import { RoleChoice } from "./role-choice.tsx";
 
 const ROLES: ReadonlyArray<readonly [Role, string]> = [
-  ["member", "Member: what roles in single projects allow"],
-  ["viewer", "Viewer: reads"],
-  ["editor", "Editor: reads, writes, runs, decides"],
-  ["admin", "Admin: keys, users and webhooks too"],
+  ["member", "Member: only the projects they have a role in"],
+  ["viewer", "Viewer: can read"],
+  ["editor", "Editor: can read, edit, run and approve"],
+  ["admin", "Admin: also manages keys, users and webhooks"],
 ];
 
 export function Users(): JSX.Element {
   const me = useMe();
-  const { data, error, isPending, refetch } = useQuery(usersOptions);
+  const list = useQuery(usersOptions);
   const [isAdding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<User | null>(null);
   const [placing, setPlacing] = useState<User | null>(null);
   const [locking, setLocking] = useState<User | null>(null);
+  const [lowering, setLowering] = useState<{ readonly user: User; readonly role: Role } | null>(null);
   const change = useAccountChange("users", changeUser);
   const remove = useAccountChange("users", deleteUser);
-  if (isPending) return <Loading what="users" />;
-  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
   return (
     <>
       <div className="row">
@@ -45,19 +45,22 @@ export function Users(): JSX.Element {
         </button>
       </div>
       {locking === null &&
-        (isStale(change.error) ? <ChangedMeanwhile /> : change.error && <Failure fault={toProblem(change.error)} />)}
-      <Table
+        lowering === null &&
+        (isStale(change.error) ? <ChangedMeanwhile /> : change.error && <Failure fault={change.error} />)}
+      <List
+        query={list}
+        items="users"
         caption="Users"
-        rows={data.data}
+        empty={{ title: "No users yet", text: "Users sign in to the console." }}
         keyOf={(user) => user.user_id}
         columns={[
           {
             id: "email",
-            head: "E-mail address",
+            head: "Email address",
             cell: (user) => (
               <Email address={user.email}>
                 {user.user_id === me.id && <span className="muted"> (you)</span>}{" "}
-                <CopyButton text={user.user_id} label={`id of ${user.email}`} />
+                <CopyButton text={user.user_id} label={`ID of ${user.email}`} />
               </Email>
             ),
           },
@@ -71,7 +74,9 @@ export function Users(): JSX.Element {
                 role={user.role}
                 roles={ROLES.map(([role]) => role)}
                 isPending={change.isPending}
-                onApply={(role) => change.mutate({ seen: user, role })}
+                onApply={(role) =>
+                  user.role === "admin" ? setLowering({ user, role }) : change.mutate({ seen: user, role })
+                }
               />
             ),
           },
@@ -81,7 +86,7 @@ export function Users(): JSX.Element {
             wideOnly: true,
             cell: (user) => <Status state={user.disabled ? "disabled" : "active"} />,
           },
-          { id: "since", head: "Since", wideOnly: true, cell: (user) => <Time at={user.created_at} /> },
+          { id: "since", head: "Added", wideOnly: true, cell: (user) => <Time at={user.created_at} /> },
           {
             id: "actions",
             head: "Actions",
@@ -89,7 +94,7 @@ export function Users(): JSX.Element {
               <span className="row">
                 {user.role !== "admin" && (
                   <button type="button" className="button button-small" onClick={() => setPlacing(user)}>
-                    Projects…
+                    Project roles…
                   </button>
                 )}
                 <button
@@ -98,7 +103,7 @@ export function Users(): JSX.Element {
                   data-row
                   onClick={() => (user.disabled ? change.mutate({ seen: user, disabled: false }) : setLocking(user))}
                 >
-                  {user.disabled ? "Let in" : "Lock out…"}
+                  {user.disabled ? "Enable" : "Disable…"}
                 </button>
                 <button type="button" className="button button-small button-danger" onClick={() => setLeaving(user)}>
                   Delete…
@@ -110,10 +115,30 @@ export function Users(): JSX.Element {
       />
       {placing && <ProjectRoles user={placing} onClose={() => setPlacing(null)} />}
       {isAdding && <AddUser onClose={() => setAdding(false)} />}
+      {lowering && (
+        <Confirm
+          title={`Change ${lowering.user.email} from admin to ${lowering.role}`}
+          action={`Change to ${lowering.role}`}
+          fault={change.error && toProblem(change.error)}
+          isPending={change.isPending}
+          onClose={() => setLowering(null)}
+          onConfirm={() =>
+            change.mutate(
+              { seen: lowering.user, role: lowering.role },
+              {
+                onSuccess: () => setLowering(null),
+                onError: (error) => isStale(error) && setLowering(null),
+              },
+            )
+          }
+        >
+          Permanently revokes every API key this user created. Making the user admin again does not restore the keys.
+        </Confirm>
+      )}
       {locking && (
         <Confirm
-          title={`Lock out ${locking.email}`}
-          action="Lock out"
+          title={`Disable ${locking.email}`}
+          action="Disable"
           fault={change.error && toProblem(change.error)}
           isPending={change.isPending}
           onClose={() => setLocking(null)}
@@ -122,13 +147,14 @@ export function Users(): JSX.Element {
               { seen: locking, disabled: true },
               {
                 onSuccess: () => setLocking(null),
-                // The list shows by then what it is about.
+                // The list already shows the newer state.
                 onError: (error) => isStale(error) && setLocking(null),
               },
             )
           }
         >
-          Within five seconds every session and token of the user is refused, until an admin lets the user in again.
+          Ends all sessions within five seconds and permanently revokes every API key this user created. You can enable
+          the user again later; the keys stay revoked.
         </Confirm>
       )}
       {leaving && (
@@ -140,7 +166,8 @@ export function Users(): JSX.Element {
           onClose={() => setLeaving(null)}
           onConfirm={() => remove.mutate(leaving.user_id, { onSuccess: () => setLeaving(null) })}
         >
-          All sessions of the user end. Runs that the user started stay.
+          Ends all sessions and permanently revokes every API key this user created. Runs that the user started are
+          kept.
         </Confirm>
       )}
     </>
@@ -166,12 +193,16 @@ function AddUser({ onClose }: { readonly onClose: () => void }): JSX.Element {
           );
         })}
       >
-        <Field label="E-mail address" errors={errorsAt(problem, "email")}>
+        <Field label="Email address" errors={errorsAt(problem, "email")}>
           {(control) => (
             <input className="input" name="email" type="email" autoComplete="off" data-first {...control} />
           )}
         </Field>
-        <Field label="Password" hint="Tell it to the user by another way." errors={errorsAt(problem, "password")}>
+        <Field
+          label="Password"
+          hint="Share it with the user over a separate channel."
+          errors={errorsAt(problem, "password")}
+        >
           {(control) => (
             <input className="input" name="password" type="password" autoComplete="new-password" {...control} />
           )}

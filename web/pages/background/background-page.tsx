@@ -1,37 +1,52 @@
 import { useQuery } from "@tanstack/react-query";
 import type { UseQueryResult } from "@tanstack/react-query";
-import type { JSX } from "react";
+import type { JSX, ReactNode } from "react";
 import { Link } from "react-router";
 import { experimentsOptions, jobsOptions, knowledgeBasesOptions } from "../../api/background.ts";
+import type { Schemas } from "../../api/client.ts";
+import type { RunJobAction } from "../../api/run-jobs.ts";
 import { waitingOf } from "../../api/knowledge.ts";
 import { links } from "../../links.ts";
-import { toProblem } from "../../api/problem.ts";
 import { Id } from "../../parts/copy.tsx";
+import { List } from "../../parts/list/list.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { Table } from "../../parts/table.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 
-/** What goes on without anybody waiting for it: documents that are read and indexed, experiments, and jobs over many runs. */
+/** Work in the background: indexing of documents, experiments, and bulk run jobs. */
 export function BackgroundPage(): JSX.Element {
+  const bases = useQuery(knowledgeBasesOptions);
+  const experiments = useQuery(experimentsOptions);
+  const jobs = useQuery(jobsOptions);
+  const isIdle = [bases, experiments, jobs].every(({ data }) => data?.data.length === 0);
   return (
     <>
-      <PageHead title="In the background" />
-      <KnowledgeBases />
-      <Experiments />
-      <Jobs />
+      <PageHead about="Indexing, experiments and bulk run jobs in progress." />
+      {isIdle ? (
+        <Empty title="Nothing running">Syncs, experiments and bulk run jobs appear here while they run.</Empty>
+      ) : (
+        <>
+          <KnowledgeBases list={bases} />
+          <Experiments list={experiments} />
+          <Jobs list={jobs} />
+        </>
+      )}
     </>
   );
 }
 
-function KnowledgeBases(): JSX.Element {
+interface Read<Row> {
+  readonly list: UseQueryResult<{ readonly data: readonly Row[]; readonly has_more: boolean }>;
+}
+
+function KnowledgeBases({ list }: Read<Schemas["KnowledgeBase"]>): JSX.Element {
   return (
     <Part
       name="Knowledge bases"
-      list={useQuery(knowledgeBasesOptions)}
-      nothing="Documents that are read and indexed are counted here by knowledge base."
+      list={list}
+      nothing="Create one to search documents by meaning or keyword, in flows and over HTTP."
       keyOf={({ knowledge_base_id: id }) => id}
       columns={[
         {
@@ -42,14 +57,14 @@ function KnowledgeBases(): JSX.Element {
               <Link to={links.knowledgeBase(base.knowledge_base_id)} data-row>
                 {base.name}
               </Link>{" "}
-              <Id id={base.knowledge_base_id} label={`id of ${base.name}`} />
+              <Id id={base.knowledge_base_id} label={`ID of ${base.name}`} />
             </span>
           ),
         },
         { id: "files", head: "Documents", number: true, wideOnly: true, cell: (base) => count(base.total_files) },
         {
           id: "waiting",
-          head: "Not yet indexed",
+          head: "Waiting",
           number: true,
           cell: (base) => <Counted base={base} documents="waiting" many={waitingOf(base)} />,
         },
@@ -61,17 +76,17 @@ function KnowledgeBases(): JSX.Element {
         },
         {
           id: "sync",
-          head: "Last sync",
+          head: "Sync state",
           wideOnly: true,
           cell: ({ sync }) => (sync.status === "idle" ? "-" : <Status state={sync.status} />),
         },
-        { id: "synced", head: "Synced", wideOnly: true, cell: (base) => <Time at={base.last_synced_at} /> },
+        { id: "synced", head: "Last synced", wideOnly: true, cell: (base) => <Time at={base.last_synced_at} /> },
       ]}
     />
   );
 }
 
-/** How many documents of a knowledge base there are in a state, with the way to them. */
+/** Number of documents of a knowledge base in a state, as a link to them. */
 function Counted({
   base,
   documents,
@@ -90,12 +105,16 @@ function Counted({
   );
 }
 
-function Experiments(): JSX.Element {
+function Experiments({ list }: Read<Schemas["Experiment"]>): JSX.Element {
   return (
     <Part
       name="Experiments"
-      list={useQuery(experimentsOptions)}
-      nothing="Experiments that run a flow over a dataset are listed here, the newest first."
+      list={list}
+      nothing={
+        <>
+          Choose a flow, a dataset and evaluators, and run <code>millrace eval run &lt;file&gt;</code>.
+        </>
+      }
       keyOf={({ experiment_id: id }) => id}
       columns={[
         { id: "state", head: "State", cell: ({ state }) => <Status state={state} /> },
@@ -123,9 +142,9 @@ function Experiments(): JSX.Element {
         },
         {
           id: "why",
-          head: "Why",
+          head: "Reason",
           wideOnly: true,
-          cell: ({ error }) => <span className="wrap">{error === null ? "-" : error.message}</span>,
+          cell: ({ error }) => <span className="wrap clamp">{error === null ? "-" : error.message}</span>,
         },
         { id: "at", head: "Created", cell: (each) => <Time at={each.created_at} /> },
       ]}
@@ -133,12 +152,14 @@ function Experiments(): JSX.Element {
   );
 }
 
-function Jobs(): JSX.Element {
+const ACTIONS: Readonly<Record<RunJobAction, string>> = { cancel: "Cancel", resume: "Resume", replay: "Rerun" };
+
+function Jobs({ list }: Read<Schemas["RunJob"]>): JSX.Element {
   return (
     <Part
-      name="Jobs over runs"
-      list={useQuery(jobsOptions)}
-      nothing="What is done with all runs that a filter finds is listed here, the newest first."
+      name="Bulk run jobs"
+      list={list}
+      nothing="Bulk cancel, resume and rerun jobs appear here. Start one from Runs › All matching runs."
       keyOf={({ job_id: id }) => id}
       columns={[
         { id: "state", head: "State", cell: ({ state }) => <Status state={state} /> },
@@ -147,7 +168,7 @@ function Jobs(): JSX.Element {
           head: "Action",
           cell: (job) => (
             <>
-              {job.action} <Id id={job.job_id} label="job id" />
+              {ACTIONS[job.action]} <Id id={job.job_id} label="job ID" />
               <span className="narrow-only small muted">
                 <Time at={job.created_at} />
               </span>
@@ -169,34 +190,32 @@ function Jobs(): JSX.Element {
 
 const count = (many: number): string => many.toLocaleString();
 
-/** The newest of one kind, or that there are none, or why they are not shown. */
+/** The newest items of one type. */
 function Part<Row>({
   name,
-  list: { data, error, isPending, refetch },
+  list,
   nothing,
   keyOf,
   columns,
-}: {
+}: Read<Row> & {
   readonly name: string;
-  readonly list: UseQueryResult<{ readonly data: readonly Row[]; readonly has_more: boolean }>;
-  readonly nothing: string;
+  readonly nothing: ReactNode;
   readonly keyOf: (row: Row) => string;
   readonly columns: ReadonlyArray<Column<Row>>;
 }): JSX.Element {
+  const items = name.toLowerCase();
   return (
-    <section className="stack-tight" aria-label={`${name}, the newest`}>
+    <section className="stack-tight" aria-label={`${name}, newest first`}>
       <h2>{name}</h2>
-      {isPending && <Loading what={name} rows={3} />}
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data?.data.length === 0 && (
-        <div className="panel">
-          <Empty title="None yet">{nothing}</Empty>
-        </div>
-      )}
-      {data && data.data.length > 0 && <Table caption={name} rows={data.data} keyOf={keyOf} columns={columns} />}
-      {data?.has_more === true && (
-        <p className="small muted">The newest {count(data.data.length)} are shown; the API has the others.</p>
-      )}
+      <List
+        query={list}
+        items={items}
+        caption={name}
+        placeholder={3}
+        empty={{ title: `No ${items} yet`, text: nothing }}
+        keyOf={keyOf}
+        columns={columns}
+      />
     </section>
   );
 }

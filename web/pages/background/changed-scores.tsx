@@ -4,18 +4,17 @@ import type { JSX } from "react";
 import { Link } from "react-router";
 import { comparisonOptions } from "../../api/experiments.ts";
 import type { Experiment } from "../../api/experiments.ts";
-import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
-import { Failure, Loading } from "../../parts/states.tsx";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { difference, figure } from "./figures.ts";
 
-/** Scores listed at first, the worst changes before the others. */
+/** Scores listed at first, the largest drops first. */
 const SHOWN = 10;
 
-/** Which scores of the same rows differ most from the baseline, the worse ones first; each leads to both runs side by side. */
+/** Scores that differ most from the baseline for the same rows, regressions first; each links to a comparison of both runs. */
 export function ChangedScores({
   experiment: { experiment_id, repetitions, finished_at },
   baselineId,
@@ -23,9 +22,8 @@ export function ChangedScores({
   readonly experiment: Experiment;
   readonly baselineId: string;
 }): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(
-    comparisonOptions(experiment_id, baselineId, finished_at === null),
-  );
+  const comparison = useQuery(comparisonOptions(experiment_id, baselineId, finished_at === null));
+  const { data } = comparison;
   const [isWhole, setWhole] = useState(false);
   const names = new Map(data?.per_evaluator.map(({ evaluator_id, name }) => [evaluator_id, name]));
   const worse = data?.changed.filter(({ change }) => change === "regressed") ?? [];
@@ -33,23 +31,25 @@ export function ChangedScores({
   const shown = isWhole ? all : all.slice(0, SHOWN);
   return (
     <section className="stack-tight" aria-labelledby="changed">
-      <h2 id="changed">What has changed since the baseline</h2>
-      {isPending && <Loading what="what has changed" rows={4} />}
-      {error && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data && all.length === 0 && (
-        <p className="panel muted">
-          {data.rows.both === 0
-            ? "The baseline has none of its rows."
-            : "No score of a row that both have run differs."}
-        </p>
-      )}
+      <h2 id="changed">Changes from baseline</h2>
+      <Fetched query={comparison} what="the changes" rows={4}>
+        {({ rows }) =>
+          all.length === 0 && (
+            <p className="panel muted">
+              {rows.both === 0
+                ? "The baseline shares no rows with this experiment."
+                : "No score differs from the baseline."}
+            </p>
+          )
+        }
+      </Fetched>
       {shown.length > 0 && (
         <Table
-          caption="What has changed"
+          caption="Changed scores"
           rows={shown}
           keyOf={({ run_id, evaluator_id }) => `${run_id} ${evaluator_id}`}
           columns={[
-            { id: "change", head: "Change", cell: ({ change }) => <Status state={change} /> },
+            { id: "change", head: "Result", cell: ({ change }) => <Status state={change} /> },
             {
               id: "row",
               head: "Row",
@@ -57,7 +57,7 @@ export function ChangedScores({
                 <Link to={links.compare(with_run_id, run_id)} data-row title={row_id}>
                   <code>{shortId(row_id)}</code>
                   {repetitions > 1 && ` (${repetition})`}
-                  <span className="visually-hidden">, both runs</span>
+                  <span className="visually-hidden">: compare both runs</span>
                 </Link>
               ),
             },
@@ -66,11 +66,17 @@ export function ChangedScores({
               head: "Evaluator",
               cell: ({ evaluator_id }) => <span className="wrap">{names.get(evaluator_id)}</span>,
             },
-            { id: "was", head: "Was", number: true, wideOnly: true, cell: ({ with_number }) => figure(with_number) },
-            { id: "is", head: "Is", number: true, wideOnly: true, cell: ({ number }) => figure(number) },
+            {
+              id: "was",
+              head: "Baseline",
+              number: true,
+              wideOnly: true,
+              cell: ({ with_number }) => figure(with_number),
+            },
+            { id: "is", head: "Current", number: true, wideOnly: true, cell: ({ number }) => figure(number) },
             {
               id: "by",
-              head: "By",
+              head: "Change",
               number: true,
               cell: ({ number, with_number }) => difference(number - with_number),
             },
@@ -80,7 +86,7 @@ export function ChangedScores({
       {shown.length < all.length && (
         <div className="row">
           <button type="button" className="button" onClick={() => setWhole(true)}>
-            Show all {all.length}
+            Show all {all.length} scores
           </button>
         </div>
       )}

@@ -3,12 +3,12 @@ import type { JSX } from "react";
 import { Link, useParams } from "react-router";
 import { experimentOptions, experimentStatusOptions } from "../../api/experiments.ts";
 import type { Experiment, ExperimentStatus } from "../../api/experiments.ts";
-import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Id, shortId } from "../../parts/copy.tsx";
 import { Fact } from "../../parts/facts.tsx";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Loading, Notice } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Table } from "../../parts/table.tsx";
 import { Elapsed, Time, duration } from "../../parts/time.tsx";
@@ -18,7 +18,7 @@ import { DetailFailure } from "./detail-failure.tsx";
 import { ExperimentRows } from "./experiment-rows.tsx";
 import { difference, figure, share } from "./figures.ts";
 
-/** One experiment: what its scores and gates say, what of it is worse than in its baseline, and every row with its run. */
+/** One experiment: scores, gates, regressions against the baseline, and every row with its run. */
 export function ExperimentPage(): JSX.Element {
   const { experimentId = "" } = useParams();
   const { data, error, isPending, refetch } = useQuery(experimentOptions(experimentId));
@@ -27,8 +27,8 @@ export function ExperimentPage(): JSX.Element {
   if (data === undefined) return <DetailFailure what="experiment" error={error} retry={() => void refetch()} />;
   return (
     <>
-      <PageHead title={data.name}>
-        <Link to={links.background()}>In the background</Link>
+      <PageHead title={data.name} about="Verdict, gates, scores against the baseline, and rows.">
+        <Link to={links.background()}>Background work</Link>
       </PageHead>
       {data.error && (
         <Notice tone="bad">
@@ -38,10 +38,14 @@ export function ExperimentPage(): JSX.Element {
         </Notice>
       )}
       <Facts experiment={data} status={status.data} />
-      {status.isPending && <Loading what="the scores" rows={4} />}
-      {status.error && <Failure fault={toProblem(status.error)} retry={() => void status.refetch()} />}
-      {status.data && <Gates status={status.data} />}
-      {status.data && <Scores status={status.data} />}
+      <Fetched query={status} what="the scores" rows={4}>
+        {(known) => (
+          <>
+            <Gates status={known} />
+            <Scores status={known} />
+          </>
+        )}
+      </Fetched>
       {data.baseline_experiment_id !== null && (
         <ChangedScores experiment={data} baselineId={data.baseline_experiment_id} />
       )}
@@ -78,20 +82,20 @@ function Facts({
       <Fact term="Project">
         <Link to={links.runs({ project_id, run_type: "batch" })}>{nameOf(project_id)}</Link>
       </Fact>
-      <Fact term="Version">{experiment.flow_version}</Fact>
-      <Fact term="Version of the dataset">{experiment.dataset_version}</Fact>
+      <Fact term="Flow version">{experiment.flow_version}</Fact>
+      <Fact term="Dataset version">{experiment.dataset_version}</Fact>
       <Fact term="Cost">
         {status && status.usage.total_tokens > 0 ? `${status.usage.cost_usd.toFixed(4)} USD` : "-"}
       </Fact>
-      <Fact term="95 of 100 within">{duration(status?.latency_ms.p95)}</Fact>
+      <Fact term="p95 latency">{duration(status?.latency_ms.p95)}</Fact>
       <Fact term="Created">
         <Time at={experiment.created_at} />
       </Fact>
-      <Fact term="Took">
+      <Fact term="Duration">
         <Elapsed from={experiment.started_at} to={experiment.finished_at} />
       </Fact>
-      <Fact term="Experiment">
-        <Id id={experiment.experiment_id} label="experiment id" />
+      <Fact term="Experiment ID">
+        <Id id={experiment.experiment_id} label="experiment ID" />
       </Fact>
       {baseline !== null && (
         <Fact term="Baseline">
@@ -111,11 +115,11 @@ type Gate = ExperimentStatus["gates"][number];
 type Score = ExperimentStatus["per_evaluator"][number];
 
 const METRICS: Readonly<Record<Gate["metric"], string>> = {
-  pass_rate: "Passed",
+  pass_rate: "Pass rate",
   mean: "Mean",
-  p95_latency_ms: "95 of 100 within (ms)",
+  p95_latency_ms: "p95 latency (ms)",
   cost_usd: "Cost (USD)",
-  error_rate: "Rows that failed",
+  error_rate: "Error rate",
 };
 const SIGNS: Readonly<Record<Gate["op"], string>> = {
   gte: "at least",
@@ -125,7 +129,7 @@ const SIGNS: Readonly<Record<Gate["op"], string>> = {
   eq: "exactly",
 };
 
-/** What was required of it, and whether it is met. */
+/** The gates of the experiment, and whether they pass. */
 function Gates({ status: { gates, per_evaluator } }: { readonly status: ExperimentStatus }): JSX.Element | null {
   if (gates.length === 0) return null;
   const nameOf = (id: string): string | undefined =>
@@ -135,36 +139,41 @@ function Gates({ status: { gates, per_evaluator } }: { readonly status: Experime
     <section className="stack-tight" aria-labelledby="gates">
       <h2 id="gates">Gates</h2>
       <Table
-        caption="Gates of the experiment"
+        caption="Gate results"
         rows={gates.map((gate, at) => ({ ...gate, key: String(at) }))}
         keyOf={({ key }) => key}
         columns={[
           {
             id: "met",
-            head: "Met",
+            head: "Result",
             cell: ({ passed }) => <Status state={passed === null ? "inconclusive" : passed ? "met" : "not met"} />,
           },
           {
             id: "what",
-            head: "What",
+            head: "Gate",
             cell: (gate) => (
               <span className="wrap">
-                {METRICS[gate.metric]} {gate.evaluator_id != null && <strong>{nameOf(gate.evaluator_id)}</strong>}{" "}
-                {gate.vs === "baseline" && "against the baseline "}
+                {METRICS[gate.metric]}{" "}
+                {gate.evaluator_id != null && (
+                  <>
+                    of <strong>{nameOf(gate.evaluator_id)}</strong>
+                  </>
+                )}{" "}
+                {gate.vs === "baseline" && "vs. baseline "}
                 {SIGNS[gate.op]} {inWords(gate)(gate.value)}
               </span>
             ),
           },
           {
             id: "observed",
-            head: "Is",
+            head: "Observed",
             number: true,
             cell: (gate) =>
               gate.vs === "baseline" ? difference(gate.observed, inWords(gate)) : inWords(gate)(gate.observed),
           },
           {
             id: "missing",
-            head: "Missing scores",
+            head: "Unscored",
             number: true,
             wideOnly: true,
             cell: (gate) => figure(gate.unscored),
@@ -193,15 +202,17 @@ function Scores({ status: { per_evaluator, counts } }: { readonly status: Experi
             head: "Mean",
             number: true,
             cell: ({ mean, ci95 }) => (
-              <span title={ci95 ? `95 %: ${ci95.map((each) => figure(each)).join(" to ")}` : undefined}>
+              <span
+                title={ci95 ? `95 % confidence interval: ${ci95.map((each) => figure(each)).join(" to ")}` : undefined}
+              >
                 {figure(mean)}
               </span>
             ),
           },
-          { id: "passed", head: "Passed", number: true, cell: ({ pass_rate }) => share(pass_rate) },
+          { id: "passed", head: "Pass rate", number: true, cell: ({ pass_rate }) => share(pass_rate) },
           {
             id: "missing",
-            head: "Missing",
+            head: "Unscored",
             number: true,
             cell: ({ unscored }) =>
               unscored === 0 ? "0" : <strong className="field-error">{figure(unscored)}</strong>,
@@ -210,14 +221,14 @@ function Scores({ status: { per_evaluator, counts } }: { readonly status: Experi
             ? [
                 {
                   id: "diff",
-                  head: "Against the baseline",
+                  head: "vs. baseline",
                   number: true,
                   wideOnly: true,
                   cell: ({ baseline }: Score) => (
                     <span
                       title={
                         baseline?.ci95
-                          ? `95 %: ${baseline.ci95.map((each) => difference(each)).join(" to ")}`
+                          ? `95 % confidence interval: ${baseline.ci95.map((each) => difference(each)).join(" to ")}`
                           : undefined
                       }
                     >
@@ -227,14 +238,14 @@ function Scores({ status: { per_evaluator, counts } }: { readonly status: Experi
                 },
                 {
                   id: "better",
-                  head: "Better",
+                  head: "Improved",
                   number: true,
                   wideOnly: true,
                   cell: ({ baseline }: Score) => figure(baseline?.improved ?? null),
                 },
                 {
                   id: "worse",
-                  head: "Worse",
+                  head: "Regressed",
                   number: true,
                   cell: ({ baseline }: Score) => figure(baseline?.regressed ?? null),
                 },

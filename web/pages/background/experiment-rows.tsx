@@ -1,91 +1,85 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { ROW_STATES, experimentRowsOptions } from "../../api/experiments.ts";
+import { useMay } from "../../api/accounts.ts";
+import { ROW_STATES, experimentRowsOptions, useExperimentStart } from "../../api/experiments.ts";
 import type { Experiment, ExperimentRow } from "../../api/experiments.ts";
-import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { shortId } from "../../parts/copy.tsx";
-import { MoreButton } from "../../parts/more-button.tsx";
+import { List } from "../../parts/list/list.tsx";
 import { StateSelect } from "../../parts/state-select.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Failure } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { Table } from "../../parts/table.tsx";
 import { duration } from "../../parts/time.tsx";
 import { useFilters } from "../filters.ts";
 import { figure } from "./figures.ts";
 
-/** The rows of an experiment in the order of the dataset: each leads to its run, and says what was scored, or why not. */
+/** Rows of an experiment in the order of the dataset; each links to its run and shows its scores, or why it has none. */
 export function ExperimentRows({
   experiment,
   names,
 }: {
   readonly experiment: Experiment;
-  /** Of its evaluators, by their ids. */
+  /** Names of the experiment's evaluators, by ID. */
   readonly names: ReadonlyMap<string, string>;
 }): JSX.Element {
   const [search, put] = useFilters();
   const state = ROW_STATES.find((each) => each === search.get("rows"));
   const list = useInfiniteQuery(experimentRowsOptions(experiment.experiment_id, state));
-  const { data, error, isPending, refetch } = list;
-  const rows = data?.pages.flatMap((page) => page.data) ?? [];
+  const start = useExperimentStart();
+  const mayStart = useMay("editor");
   return (
     <section className="stack-tight" aria-labelledby="rows">
       <div className="spread">
         <h2 id="rows">Rows</h2>
-        <StateSelect
-          label="State of rows"
-          states={ROW_STATES}
-          value={state}
-          onChange={(chosen) => put("rows", chosen)}
-        />
+        <StateSelect label="Row state" states={ROW_STATES} value={state} onChange={(chosen) => put("rows", chosen)} />
       </div>
-      {isPending && <Loading what="rows" rows={6} />}
-      {error && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data && rows.length === 0 && (
-        <div className="panel">
-          <Empty title={state === undefined ? "No rows yet" : "No row is in this state"}>
-            {state === undefined
-              ? "POST .../jobs with the kind run has its rows run."
-              : "Those of the other states are under All states."}
-          </Empty>
-        </div>
-      )}
-      {rows.length > 0 && (
-        <Table
-          caption="Rows of the experiment"
-          rows={rows}
-          keyOf={({ row_id, repetition }) => `${row_id} ${repetition}`}
-          columns={[
-            { id: "state", head: "State", cell: (row) => <Status state={row.state} /> },
-            {
-              id: "row",
-              head: "Row",
-              cell: (row) => (
-                <span className="wrap">
-                  <RowName row={row} isRepeated={experiment.repetitions > 1} />
-                </span>
-              ),
-            },
-            {
-              id: "scores",
-              head: "Scores",
-              cell: (row) => (
-                <>
-                  <Why row={row} />
-                  <Scores row={row} names={names} />
-                </>
-              ),
-            },
-            { id: "took", head: "Took", number: true, wideOnly: true, cell: (row) => duration(row.latency_ms) },
-          ]}
-        />
-      )}
-      {list.hasNextPage && (
-        <div className="row">
-          <MoreButton pages={list}>Later rows</MoreButton>
-        </div>
-      )}
+      {start.error && <Failure fault={start.error} />}
+      <List
+        query={list}
+        items="rows"
+        caption="Experiment rows"
+        more="Load more rows"
+        keyOf={({ row_id, repetition }) => `${row_id} ${repetition}`}
+        empty={{
+          title: "Not started",
+          text: "Start the experiment to run its rows.",
+          action: mayStart && (
+            <button
+              type="button"
+              className="button button-primary"
+              disabled={start.isPending}
+              onClick={() => start.mutate(experiment.experiment_id)}
+            >
+              Start
+            </button>
+          ),
+        }}
+        onClear={state === undefined ? undefined : () => put("rows", null)}
+        columns={[
+          { id: "state", head: "State", cell: (row) => <Status state={row.state} /> },
+          {
+            id: "row",
+            head: "Row",
+            cell: (row) => (
+              <span className="wrap">
+                <RowName row={row} isRepeated={experiment.repetitions > 1} />
+              </span>
+            ),
+          },
+          {
+            id: "scores",
+            head: "Scores",
+            cell: (row) => (
+              <>
+                <Why row={row} />
+                <Scores row={row} names={names} />
+              </>
+            ),
+          },
+          { id: "took", head: "Duration", number: true, wideOnly: true, cell: (row) => duration(row.latency_ms) },
+        ]}
+      />
     </section>
   );
 }
@@ -114,7 +108,7 @@ function Why({ row: { error } }: { readonly row: ExperimentRow }): JSX.Element |
   );
 }
 
-/** What each evaluator says; of one that could not score, why. */
+/** The score of each evaluator, or the reason why it could not score. */
 function Scores({
   row: { scores, baseline, error: failure },
   names,
@@ -133,14 +127,14 @@ function Scores({
             {names.get(evaluator_id) ?? shortId(evaluator_id)}:{" "}
             {error ? (
               <span className="field-error">
-                {/* Of a row that has failed the reason stands beside it already. */}
+                {/* For a failed row, the reason is already shown beside it. */}
                 <strong>{error.code}</strong> {failure === null && error.message}
               </span>
             ) : (
               <strong className={score.passed === false ? "field-error" : undefined}>{shown(score)}</strong>
             )}
             {before !== undefined && shown(before) !== shown(score) && (
-              <span className="muted"> (was {shown(before)})</span>
+              <span className="muted"> (baseline: {shown(before)})</span>
             )}
           </li>
         );
@@ -151,7 +145,7 @@ function Scores({
 
 type Score = ExperimentRow["scores"][number];
 
-/** A value, and whether it passes, which a colour alone would not say. */
+/** The score with "passed" or "failed" in words, because colour alone is not accessible. */
 function shown(score: Score): string {
   const { passed, error } = score;
   if (error) return error.code;

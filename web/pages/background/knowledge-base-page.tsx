@@ -4,7 +4,6 @@ import { Link, useParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
 import { knowledgeBaseOptions, syncNow, useKnowledgeAction, waitingOf } from "../../api/knowledge.ts";
-import { toProblem } from "../../api/problem.ts";
 import { links } from "../../links.ts";
 import { Id } from "../../parts/copy.tsx";
 import { Fact } from "../../parts/facts.tsx";
@@ -15,7 +14,7 @@ import { DetailFailure } from "./detail-failure.tsx";
 import { Documents } from "./documents.tsx";
 import { Syncs } from "./syncs.tsx";
 
-/** One knowledge base as who operates it sees it: which documents wait or failed, why, and what its syncs did. */
+/** One knowledge base: which documents wait or failed, why, and its syncs. */
 export function KnowledgeBasePage(): JSX.Element {
   const { knowledgeBaseId = "" } = useParams();
   const { data, error, isPending, refetch } = useQuery(knowledgeBaseOptions(knowledgeBaseId));
@@ -23,8 +22,8 @@ export function KnowledgeBasePage(): JSX.Element {
   if (data === undefined) return <DetailFailure what="knowledge base" error={error} retry={() => void refetch()} />;
   return (
     <>
-      <PageHead title={data.name}>
-        <Link to={links.background()}>In the background</Link>
+      <PageHead title={data.name} about="Documents and syncs.">
+        <Link to={links.background()}>Background work</Link>
       </PageHead>
       <Facts base={data} />
       <SyncNow base={data} />
@@ -42,20 +41,20 @@ function Facts({ base }: { readonly base: Base }): JSX.Element {
   return (
     <dl className="panel facts facts-line">
       <Fact term="Documents">{all.toLocaleString()}</Fact>
-      <Fact term="Not yet indexed">{waitingOf(base).toLocaleString()}</Fact>
+      <Fact term="Waiting">{waitingOf(base).toLocaleString()}</Fact>
       <Fact term="Failed">{failed.toLocaleString()}</Fact>
-      <Fact term="Knowledge base">
-        <Id id={base.knowledge_base_id} label="knowledge base id" />
+      <Fact term="Knowledge base ID">
+        <Id id={base.knowledge_base_id} label="knowledge base ID" />
       </Fact>
-      <Fact term="Synced">
+      <Fact term="Last synced">
         <Time at={base.last_synced_at} />
       </Fact>
-      <Fact term="Next sync">{next === undefined ? "none planned" : <Time at={next} isPlanned />}</Fact>
+      <Fact term="Next sync">{next === undefined ? "Not scheduled" : <Time at={next} isPlanned />}</Fact>
     </dl>
   );
 }
 
-/** Tries again what failed; and says what holds a knowledge base up as a whole. */
+/** Starts a sync, which retries failed documents; shows problems of the whole knowledge base. */
 function SyncNow({ base }: { readonly base: Base }): JSX.Element {
   const { knowledge_base_id, sync, reindex_required } = base;
   const isEditor = useMay("editor");
@@ -65,12 +64,12 @@ function SyncNow({ base }: { readonly base: Base }): JSX.Element {
     <>
       {sync.last_error !== null && (
         <Notice tone="bad">
-          <span className="wrap">It is not synced by its schedule: {sync.last_error}</span>
+          <span className="wrap">Scheduled syncs are not running: {sync.last_error}</span>
         </Notice>
       )}
       {reindex_required && (
         <Notice tone="warn">
-          Its settings have changed since its documents were indexed. A sync with the mode full brings them up to date.
+          The settings changed after these documents were indexed. Run a full sync (API: mode full) to reindex them.
         </Notice>
       )}
       {isEditor && (
@@ -85,12 +84,12 @@ function SyncNow({ base }: { readonly base: Base }): JSX.Element {
           </button>
           <span className="small muted">
             {isSyncing
-              ? "A sync is under way."
-              : "Reads its sources again, and tries again what failed. It deletes nothing."}
+              ? "A sync is running."
+              : "Reads the sources again and retries failed documents. Deletes nothing."}
           </span>
         </div>
       )}
-      {start.error && <Failure fault={toProblem(start.error)} />}
+      {start.error && <Failure fault={start.error} />}
     </>
   );
 }

@@ -2,7 +2,7 @@ import type { JSX, ReactNode } from "react";
 import { Link } from "react-router";
 import type { Tone } from "../../parts/status.tsx";
 
-/** A figure that leads to the list behind it. */
+/** A figure that links to the list behind it. */
 export function Figure({
   name,
   to,

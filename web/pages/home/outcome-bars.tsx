@@ -7,7 +7,7 @@ import "./outcome-bars.css";
 export interface OutcomeBar {
   readonly label: string;
   readonly counts: Readonly<Record<string, number>>;
-  /** Where what is counted is listed. */
+  /** URL of the list behind a bar. */
   readonly to: string;
 }
 
@@ -15,7 +15,7 @@ const HEIGHT = 120;
 const WIDTH = 20;
 const GAP = 4;
 
-/** Counts over time, stacked by state, each bar a link: as a picture, and as a table for who does not see it. */
+/** Counts over time, stacked by state, each bar a link; drawn as a chart and repeated as a table for screen readers. */
 export function OutcomeBars({
   caption,
   unit,
@@ -23,10 +23,10 @@ export function OutcomeBars({
   states,
 }: {
   readonly caption: string;
-  /** What is counted. */
+  /** Name of the counted items. */
   readonly unit: string;
   readonly bars: readonly OutcomeBar[];
-  /** From the bottom up. */
+  /** States in stacking order, from the bottom up. */
   readonly states: readonly string[];
 }): JSX.Element {
   const total = ({ counts }: OutcomeBar): number => states.reduce((sum, state) => sum + (counts[state] ?? 0), 0);
@@ -34,7 +34,7 @@ export function OutcomeBars({
   return (
     <figure className="bars">
       <p className="small muted" aria-hidden="true">
-        {unit}, up to {highest.toLocaleString()}
+        Highest bar: {highest.toLocaleString()}
       </p>
       <div className="bars-picture">
         <svg viewBox={`0 0 ${bars.length * WIDTH} ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
@@ -57,7 +57,7 @@ export function OutcomeBars({
             });
           })}
         </svg>
-        <ul className="bars-links" aria-label={`${caption}: lists`}>
+        <ul className="bars-links" aria-label={`${caption}: links`}>
           {bars.map((bar) => {
             const name = `${unit} from ${bar.label}: ${total(bar).toLocaleString()}`;
             return <li key={bar.label}>{total(bar) > 0 && <Link to={bar.to} aria-label={name} title={name} />}</li>;

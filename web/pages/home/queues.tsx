@@ -3,25 +3,24 @@ import type { JSX } from "react";
 import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import type { Schemas } from "../../api/client.ts";
-import { toProblem } from "../../api/problem.ts";
 import { queuesOptions } from "../../api/system.ts";
 import { links } from "../../links.ts";
-import { Failure, Loading } from "../../parts/states.tsx";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { Table } from "../../parts/table.tsx";
 import { duration } from "../../parts/time.tsx";
 import { Figure } from "./figure.tsx";
 
 type QueueName = Schemas["TaskQueue"]["queue"];
 
-/** What each queue is for, and the list of what waits in it. */
+/** What each queue is for, and the list of the items that wait in it. */
 const PLACES: Readonly<Record<QueueName, readonly [name: string, to: string]>> = {
   runs: ["Runs", links.runs({ state: ["PENDING", "RUNNING", "RESUMED"] })],
-  nodes: ["Nodes of runs", links.runs({ state: "RUNNING" })],
+  nodes: ["Nodes", links.runs({ state: "RUNNING" })],
   ingest: ["Documents", links.background()],
-  background: ["Syncs, experiments, run jobs", links.background()],
+  background: ["Syncs, experiments, bulk run jobs", links.background()],
   webhooks: ["Webhooks", links.webhooks()],
 };
-/** A task that has waited longer than this (s) is worth a look. */
+/** A task that waits longer than this (s) deserves attention. */
 const LONG_SECONDS = 30;
 
 interface QueueState {
@@ -31,7 +30,7 @@ interface QueueState {
   readonly age: number | null;
 }
 
-/** A queue of workflows and activities stands still where either has no worker. */
+/** Merges both parts of a queue; it stands still if workflows or activities have no worker. */
 function byQueue(parts: ReadonlyArray<Schemas["TaskQueue"]>): QueueState[] {
   const names = [...new Set(parts.map(({ queue }) => queue))];
   return names.map((queue) => {
@@ -47,7 +46,7 @@ function byQueue(parts: ReadonlyArray<Schemas["TaskQueue"]>): QueueState[] {
   });
 }
 
-/** What waits for workers in all queues together. */
+/** Tasks that wait for workers, over all queues. */
 export function QueueFigure(): JSX.Element | null {
   const isAdmin = useMay("admin");
   const { data } = useQuery({ ...queuesOptions, enabled: isAdmin });
@@ -56,10 +55,11 @@ export function QueueFigure(): JSX.Element | null {
   const still = queues.filter(({ workers }) => workers === 0);
   const waiting = queues.reduce((sum, { backlog }) => sum + (backlog ?? 0), 0);
   const oldest = Math.max(0, ...queues.map(({ age }) => age ?? 0));
-  const note = still.length > 0 ? `No worker: ${still.map(({ queue }) => queue).join(", ")}` : `Oldest: ${age(oldest)}`;
+  const note =
+    still.length > 0 ? `No workers: ${still.map(({ queue }) => queue).join(", ")}` : `Oldest: ${age(oldest)}`;
   return (
     <Figure
-      name="Wait for a worker"
+      name="Waiting for a worker"
       to={`${links.home()}#queues`}
       tone={still.length > 0 ? "bad" : oldest > LONG_SECONDS ? "warn" : undefined}
       note={waiting === 0 && still.length === 0 ? "Every queue has workers" : note}
@@ -71,42 +71,42 @@ export function QueueFigure(): JSX.Element | null {
 
 const age = (seconds: number | null): string => (seconds === null ? "-" : duration(seconds * 1000));
 
-/** The queues that workers take from; all organisations share them. */
+/** The task queues of the installation, which all organisations share. */
 export function Queues(): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(queuesOptions);
+  const queues = useQuery(queuesOptions);
   return (
     <section className="stack-tight" aria-labelledby="queues">
       <h2 id="queues">Queues and workers</h2>
-      {isPending && <Loading what="queues" rows={5} />}
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data && (
-        <Table
-          caption="Queues"
-          rows={byQueue(data.queues)}
-          keyOf={({ queue }) => queue}
-          columns={[
-            { id: "queue", head: "Queue", cell: ({ queue }) => <Place queue={queue} /> },
-            {
-              id: "backlog",
-              head: "Waiting",
-              number: true,
-              cell: ({ backlog }) => backlog?.toLocaleString() ?? "-",
-            },
-            {
-              id: "age",
-              head: "Oldest",
-              number: true,
-              cell: (each) => (each.backlog === 0 ? "-" : age(each.age)),
-            },
-            {
-              id: "workers",
-              head: "Workers",
-              number: true,
-              cell: ({ workers }) => (workers === 0 ? <strong className="field-error">None</strong> : workers),
-            },
-          ]}
-        />
-      )}
+      <Fetched query={queues} what="queues" rows={5}>
+        {(data) => (
+          <Table
+            caption="Queues"
+            rows={byQueue(data.queues)}
+            keyOf={({ queue }) => queue}
+            columns={[
+              { id: "queue", head: "Queue", cell: ({ queue }) => <Place queue={queue} /> },
+              {
+                id: "backlog",
+                head: "Waiting",
+                number: true,
+                cell: ({ backlog }) => backlog?.toLocaleString() ?? "-",
+              },
+              {
+                id: "age",
+                head: "Oldest",
+                number: true,
+                cell: (each) => (each.backlog === 0 ? "-" : age(each.age)),
+              },
+              {
+                id: "workers",
+                head: "Workers",
+                number: true,
+                cell: ({ workers }) => (workers === 0 ? <strong className="field-error">None</strong> : workers),
+              },
+            ]}
+          />
+        )}
+      </Fetched>
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { Field } from "../../parts/field.tsx";
 import { exampleText, examplesOf, isFile, mediaTypes } from "./draft.ts";
 import type { Draft } from "./draft.ts";
 
-/** The body of a request: JSON as text, a form field by field, or a file. */
+/** Editor for a request body: JSON text, form fields, or a file. */
 export function BodyFields({
   operation,
   draft,
@@ -23,7 +23,7 @@ export function BodyFields({
   return (
     <>
       {types.length > 1 && (
-        <Field label="Type of the body">
+        <Field label="Body type">
           {(control) => (
             <select
               className="input"

@@ -1,9 +1,9 @@
 import type { RawBody, RawRequest } from "../../api/raw-request.ts";
 import type { Media, Operation, Parameter, Reference, Schema } from "../../api/reference.ts";
 
-/** What somebody has filled in for one operation. */
+/** The values that the user has entered for one operation. */
 export interface Draft {
-  /** By `in:name`. */
+  /** Keyed by `in:name`. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly mediaType: string | null;
   readonly text: string;
@@ -16,7 +16,7 @@ export const parameterKey = ({ in: place, name }: Parameter): string => `${place
 
 export const mediaTypes = ({ body }: Operation): string[] => Object.keys(body?.content ?? {});
 
-/** What is left of an answer's types that can be asked for; none where there is no choice. */
+/** Media types of a response that the user can choose from; empty if there is only one. */
 export function acceptable({ responses }: Operation): string[] {
   const types = responses.flatMap(([status, { content = {} }]) => (status.startsWith("2") ? Object.keys(content) : []));
   const unique = [...new Set(types)].filter((type) => !type.includes("*"));
@@ -46,7 +46,7 @@ export const isFile = (schema: Schema): boolean => schema.format === "binary" ||
 export const isList = (parameter: Parameter, resolve: Reference["resolve"]): boolean =>
   resolve<Schema>(parameter.schema ?? {}).type === "array";
 
-/** The request that a draft stands for. A parameter in the path without a value stays `{name}`. */
+/** The request that a draft describes. A path parameter without a value stays `{name}`. */
 export function requestOf(operation: Operation, draft: Draft, resolve: Reference["resolve"]): RawRequest {
   const query = new URLSearchParams();
   const headers: Record<string, string> = {};
@@ -76,7 +76,7 @@ function bodyOf(operation: Operation, { mediaType, text, fields, file }: Draft):
   return file === null ? null : { kind: "file", type: mediaType, file };
 }
 
-/** What keeps a request from being sent, or null. */
+/** The reason why the request cannot be sent yet, or null. */
 export function missing(operation: Operation, draft: Draft): string | null {
   const open = operation.parameters.filter(
     (each) => (each.in === "path" || each.required === true) && (draft.parameters[parameterKey(each)] ?? "") === "",

@@ -9,12 +9,12 @@ import { TryForm } from "./try-form.tsx";
 import type { PastedKey } from "./try-form.tsx";
 
 const CREDENTIALS = {
-  session: "A secret key, a person's token, or the session of who is signed in here.",
-  key: "A key or a person's token.",
-  none: "No credential.",
+  session: "Secret key, access token or console session.",
+  key: "API key or access token.",
+  none: "No authentication.",
 };
 
-/** One operation: what it takes, what it answers, and a request to send. */
+/** One operation: parameters, responses, and a form to send a request. */
 export function OperationView({
   operation,
   reference,
@@ -41,7 +41,7 @@ export function OperationView({
         <p className="row">
           <Method method={operation.method} />
           <code className="wrap">{operation.path}</code>
-          <CopyButton text={location.origin + operation.path} label="address" />
+          <CopyButton text={location.origin + operation.path} label="URL" />
           <a className="small" href={`#${operation.id}`}>
             {operation.id}
           </a>
@@ -54,14 +54,14 @@ export function OperationView({
           <Parameters parameters={operation.parameters} reference={reference} />
           {operation.body && (
             <section className="stack-tight" aria-labelledby="reference-body">
-              <h2 id="reference-body">Body{operation.body.required === true ? "" : ", optional"}</h2>
+              <h2 id="reference-body">Body{operation.body.required === true ? "" : " (optional)"}</h2>
               {Object.entries(operation.body.content).map(([type, media]) => (
                 <MediaView key={type} type={type} media={media} resolve={resolve} openAtOnce />
               ))}
             </section>
           )}
           <section className="stack-tight" aria-labelledby="reference-answers">
-            <h2 id="reference-answers">Answers</h2>
+            <h2 id="reference-answers">Responses</h2>
             {operation.responses.map(([status, response]) => (
               <ResponseView key={status} status={status} response={response} resolve={resolve} />
             ))}
@@ -96,7 +96,7 @@ function Parameters({
           <li key={`${parameter.in}:${parameter.name}`}>
             <p>
               <code className="schema-name">{parameter.name}</code>{" "}
-              <span className="small muted">in the {parameter.in} ·</span>{" "}
+              <span className="small muted">(in {parameter.in})</span>{" "}
               <Shape schema={parameter.schema ?? {}} resolve={resolve} />
               {(parameter.required === true || parameter.in === "path") && (
                 <span className="schema-required">required</span>
@@ -189,7 +189,7 @@ function Example({
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="small">{name === "Example" ? "Example" : `Example: ${name}`}</summary>
       {open && (
-        <pre className="reference-code" tabIndex={0} role="region" aria-label={`Example ${name}`}>
+        <pre className="code-text" tabIndex={0} role="region" aria-label={`Example ${name}`}>
           {typeof value === "string" ? value : exampleText(value)}
         </pre>
       )}

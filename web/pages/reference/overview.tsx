@@ -3,31 +3,31 @@ import type { Reference } from "../../api/reference.ts";
 import { Notice } from "../../parts/states.tsx";
 import { Prose } from "./prose.tsx";
 
-/** Where the reference begins: what holds for every operation, and the capabilities. */
+/** Start page of the reference: rules for all operations, and the list of resources. */
 export function Overview({
   reference: { info, capabilities },
   unknown,
 }: {
   readonly reference: Reference;
-  /** What the address asks for, where no operation is called that. */
+  /** The operation ID in the URL if no operation has it. */
   readonly unknown: string;
 }): JSX.Element {
   return (
     <div className="stack">
       <h1>
-        {info.title} <span className="muted">version {info.version} of the interface</span>
+        {info.title} <span className="muted">version {info.version}</span>
       </h1>
       {unknown !== "" && unknown !== "content" && (
         <Notice tone="warn">
-          <span className="wrap">There is no operation {unknown}.</span>
+          <span className="wrap">Operation {unknown} not found.</span>
         </Notice>
       )}
       <Prose text={info.description} />
       <p>
-        <a href="/openapi.json">The OpenAPI document</a> is what this page is made of; clients can be generated from it.
-        Requests can be sent from here: with the session of who is signed in to the console, or with a key.
+        This page is generated from the <a href="/openapi.json">OpenAPI document</a>, which you can also use to generate
+        clients. You can send requests from here with your console session or an API key.
       </p>
-      <h2>Capabilities</h2>
+      <h2>Resources</h2>
       <ul className="reference-capabilities">
         {capabilities.map(({ name, operations }) => (
           <li key={name} className="panel">

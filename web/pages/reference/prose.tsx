@@ -1,6 +1,6 @@
 import type { JSX } from "react";
 
-/** The API's descriptions: paragraphs, with code between backticks. Always text, never markup. */
+/** Descriptions from the API document: paragraphs with code between backticks. Always text, never markup. */
 export function Prose({ text }: { readonly text: string }): JSX.Element {
   return (
     <>

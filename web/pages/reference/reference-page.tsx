@@ -1,71 +1,56 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState, useSyncExternalStore } from "react";
 import type { JSX } from "react";
-import { toProblem } from "../../api/problem.ts";
-import { referenceOptions } from "../../api/reference.ts";
-import type { Operation, Reference } from "../../api/reference.ts";
+import { listedOperations, referenceOptions } from "../../api/reference.ts";
+import type { Capability, ListedOperation, Operation } from "../../api/reference.ts";
 import { Announcer } from "../../parts/announce.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Loading } from "../../parts/states.tsx";
-import { isTyping, useRowKeys } from "../../parts/table.tsx";
+import { isTyping, useRowKeys } from "../../parts/row-keys.ts";
 import { Method, OperationView } from "./operation-view.tsx";
 import { Overview } from "./overview.tsx";
-import type { PastedKey } from "./try-form.tsx";
 import "./reference.css";
 
-/** Every operation of the API by capability, to find, to read and to try. Its address ends in the operation's id. */
+/** All operations of the API by capability, with search, details and a form to try them. The URL ends in the operation ID. */
 export function ReferencePage(): JSX.Element {
   const { data: reference, error, refetch } = useQuery(referenceOptions);
   const [key, setKey] = useState("");
+  const hash = useSyncExternalStore(listenToHash, () => location.hash);
+  const id = decodeURIComponent(hash.slice(1));
+  const operation = reference?.byId.get(id);
   useEffect(() => {
     document.title = "Millrace API";
   }, []);
   return (
     <>
       <Announcer />
-      {reference ? (
-        <Loaded reference={reference} pastedKey={{ value: key, set: setKey }} />
-      ) : (
-        <main className="gate">
-          {error ? (
-            <Failure fault={toProblem(error)} retry={() => void refetch()} />
-          ) : (
+      <div className="reference">
+        <a className="button skip" href="#content" onClick={skipToContent}>
+          Skip to content
+        </a>
+        <OperationList capabilities={reference?.capabilities ?? listedOperations} chosen={id} />
+        <main id="content" className="content" tabIndex={-1}>
+          {error !== null && reference === undefined ? (
+            <Failure fault={error} retry={() => void refetch()} />
+          ) : reference === undefined ? (
             <Loading what="the API reference" />
+          ) : operation ? (
+            <OperationView
+              key={operation.id}
+              operation={operation}
+              reference={reference}
+              pastedKey={{ value: key, set: setKey }}
+            />
+          ) : (
+            <Overview reference={reference} unknown={id} />
           )}
         </main>
-      )}
+      </div>
     </>
   );
 }
 
-function Loaded({
-  reference,
-  pastedKey,
-}: {
-  readonly reference: Reference;
-  readonly pastedKey: PastedKey;
-}): JSX.Element {
-  const hash = useSyncExternalStore(listenToHash, () => location.hash);
-  const id = decodeURIComponent(hash.slice(1));
-  const operation = reference.byId.get(id);
-  return (
-    <div className="reference">
-      <a className="button skip" href="#content" onClick={skipToContent}>
-        Skip to the page
-      </a>
-      <OperationList reference={reference} chosen={operation} />
-      <main id="content" className="content" tabIndex={-1}>
-        {operation ? (
-          <OperationView key={operation.id} operation={operation} reference={reference} pastedKey={pastedKey} />
-        ) : (
-          <Overview reference={reference} unknown={id} />
-        )}
-      </main>
-    </div>
-  );
-}
-
-/** The address says which operation is shown: skipping must not change it. */
+/** The URL hash holds the operation, so the skip link must not change it. */
 function skipToContent(event: React.MouseEvent): void {
   event.preventDefault();
   document.getElementById("content")?.focus();
@@ -77,21 +62,21 @@ function listenToHash(listener: () => void): () => void {
 }
 
 function OperationList({
-  reference,
+  capabilities,
   chosen,
 }: {
-  readonly reference: Reference;
-  readonly chosen: Operation | undefined;
+  readonly capabilities: readonly Capability[];
+  /** The operation ID in the URL. */
+  readonly chosen: string;
 }): JSX.Element {
   const [text, setText] = useState("");
-  // On a narrow screen the list stands above the operation: folded where one is chosen.
+  // On a narrow screen the list is above the operation and folds when one is chosen.
   const [openAt, setOpenAt] = useState<string | null>(null);
-  const at = chosen?.id ?? "";
-  const open = openAt === at;
-  const setOpen = (isOpen: boolean): void => setOpenAt(isOpen ? at : null);
+  const open = openAt === chosen;
+  const setOpen = (isOpen: boolean): void => setOpenAt(isOpen ? chosen : null);
   const rows = useRowKeys<HTMLElement>();
   useSearchKey();
-  const found = useMemo(() => search(reference, text), [reference, text]);
+  const found = useMemo(() => search(capabilities, text), [capabilities, text]);
   const count = found.reduce((sum, { operations }) => sum + operations.length, 0);
   const [first] = found[0]?.operations ?? [];
   return (
@@ -125,7 +110,7 @@ function OperationList({
           aria-expanded={open}
           onClick={() => setOpen(!open)}
         >
-          {open ? "Fold the list" : "Show the list"}
+          {open ? "Hide operations" : "Show operations"}
         </button>
       </p>
       <nav ref={rows} className={`reference-list ${open ? "reference-open" : ""}`} aria-label="Operations">
@@ -135,7 +120,7 @@ function OperationList({
             <ul>
               {operations.map((each) => (
                 <li key={each.id}>
-                  <a data-row href={`#${each.id}`} aria-current={each === chosen ? "page" : undefined}>
+                  <a data-row href={`#${each.id}`} aria-current={each.id === chosen ? "page" : undefined}>
                     <Method method={each.method} /> <span className="wrap">{each.summary}</span>
                   </a>
                 </li>
@@ -143,20 +128,21 @@ function OperationList({
             </ul>
           </section>
         ))}
-        {count === 0 && <p className="muted">No operation matches.</p>}
+        {count === 0 && <p className="muted">No matching operations.</p>}
       </nav>
     </header>
   );
 }
 
-/** Operations that hold every word, capability by capability. */
-function search({ capabilities }: Reference, text: string): Reference["capabilities"] {
+/** Operations that contain all words of the query, by capability. */
+function search(capabilities: readonly Capability[], text: string): readonly Capability[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return capabilities;
   return capabilities
     .map(({ name, operations }) => ({
       name,
-      operations: operations.filter(({ id, method, path, summary, description, tag }) => {
+      operations: operations.filter((each) => {
+        const { id, method, path, summary, tag, description = "" }: ListedOperation & Partial<Operation> = each;
         const all = `${id} ${method} ${path} ${summary} ${description} ${tag}`.toLowerCase();
         return words.every((word) => all.includes(word));
       }),

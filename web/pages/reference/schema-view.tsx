@@ -5,7 +5,7 @@ import { Inline } from "./prose.tsx";
 
 type Resolve = Reference["resolve"];
 
-/** The members of a schema. What is nested in one is drawn when it is opened: some schemas hold themselves. */
+/** The fields of a schema. Nested fields are drawn when they are opened, because some schemas contain themselves. */
 export function SchemaView({ schema, resolve }: { readonly schema: Schema; readonly resolve: Resolve }): JSX.Element {
   const whole = resolve<Schema>(schema);
   return (
@@ -23,7 +23,7 @@ export function SchemaView({ schema, resolve }: { readonly schema: Schema; reado
   );
 }
 
-/** What is inside of a schema: members, items, alternatives. */
+/** The content of a schema: fields, items, alternatives. */
 function Inside({ schema, resolve }: { readonly schema: Schema; readonly resolve: Resolve }): JSX.Element | null {
   const alternatives = alternativesOf(schema, resolve);
   const extra = schema.additionalProperties;
@@ -40,7 +40,7 @@ function Inside({ schema, resolve }: { readonly schema: Schema; readonly resolve
       ))}
       {schema.items && <Member name="each item" schema={schema.items} resolve={resolve} />}
       {typeof extra === "object" && Object.keys(extra).length > 0 && (
-        <Member name="any other name" schema={extra} resolve={resolve} />
+        <Member name="any other field" schema={extra} resolve={resolve} />
       )}
       {alternatives.map((each, index) => (
         <Member
@@ -103,7 +103,7 @@ function Fold({
   );
 }
 
-/** Type, format and bounds in a line. */
+/** Type, format and limits in one line. */
 export function Shape({ schema, resolve }: { readonly schema: Schema; readonly resolve: Resolve }): JSX.Element {
   const whole = resolve<Schema>(schema);
   const limits = limitsOf(whole);
@@ -150,6 +150,8 @@ function typeName(given: Schema, resolve: Resolve): string {
   return schema.format === undefined ? base : `${base}, ${schema.format}`;
 }
 
+const charactersOf = (count: number): string => `${count} ${count === 1 ? "character" : "characters"}`;
+const itemsOf = (count: number): string => `${count} ${count === 1 ? "item" : "items"}`;
 function limitsOf(schema: Schema): string[] {
   const limits: string[] = [];
   const add = (text: string, value: number | string | undefined): void => {
@@ -158,22 +160,22 @@ function limitsOf(schema: Schema): string[] {
   add("at least", schema.minimum);
   add("more than", schema.exclusiveMinimum);
   add("at most", schema.maximum);
-  add("from", schema.minLength);
-  if (schema.maxLength !== undefined) limits.push(`up to ${schema.maxLength} characters`);
-  add("least items", schema.minItems);
-  add("most items", schema.maxItems);
-  add("as", schema.contentEncoding);
+  if (schema.minLength !== undefined) limits.push(`at least ${charactersOf(schema.minLength)}`);
+  if (schema.maxLength !== undefined) limits.push(`at most ${charactersOf(schema.maxLength)}`);
+  if (schema.minItems !== undefined) limits.push(`at least ${itemsOf(schema.minItems)}`);
+  if (schema.maxItems !== undefined) limits.push(`at most ${itemsOf(schema.maxItems)}`);
+  add("encoded as", schema.contentEncoding);
   return limits;
 }
 
-/** The alternatives that are more than a word: null and plain types are named in the line already. */
+/** Alternatives that have content of their own; null and plain types are already named in the line. */
 function alternativesOf(schema: Schema, resolve: Resolve): Schema[] {
   return (schema.allOf ?? schema.anyOf ?? schema.oneOf ?? []).filter((each) =>
     hasInside(resolve<Schema>(each), resolve),
   );
 }
 
-/** `X or null` and a list of X show the members of X at once. */
+/** `X or null` and a list of X show the fields of X directly. */
 function soleOf(schema: Schema, resolve: Resolve): Schema {
   if (schema.properties) return schema;
   const [sole, ...more] = schema.items ? [schema.items] : alternativesOf(schema, resolve);

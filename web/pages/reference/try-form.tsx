@@ -7,20 +7,21 @@ import type { RawAnswer } from "../../api/raw-request.ts";
 import type { Operation, Parameter, Reference, Schema } from "../../api/reference.ts";
 import { Field } from "../../parts/field.tsx";
 import type { FieldControl } from "../../parts/field.tsx";
+import { AnswerView } from "../../parts/snippets/answer-view.tsx";
+import { CodeView } from "../../parts/snippets/code-view.tsx";
+import { requestCode } from "../../parts/snippets/request-code.ts";
 import { Notice } from "../../parts/states.tsx";
-import { AnswerView } from "./answer-view.tsx";
 import { BodyFields } from "./body-fields.tsx";
 import { acceptable, isList, missing, parameterKey, requestOf, startingDraft } from "./draft.ts";
 import type { Draft } from "./draft.ts";
-import { SnippetView } from "./snippet-view.tsx";
 
-/** A key that somebody has pasted: in the memory of this page and nowhere else. */
+/** A key that the user has pasted; it is kept in the memory of this page only. */
 export interface PastedKey {
   readonly value: string;
   readonly set: (value: string) => void;
 }
 
-/** Puts a request together, shows it in three languages, sends it and shows the answer. */
+/** Builds a request, shows it in three languages, sends it, and shows the response. */
 export function TryForm({
   operation,
   reference: { resolve },
@@ -90,7 +91,7 @@ export function TryForm({
           <div className="reference-fields">
             {optional.map(input)}
             {types.length > 0 && (
-              <Field label="Accept" hint="Header. The type of the answer.">
+              <Field label="Accept" hint="Header. Media type of the response.">
                 {(control) => (
                   <select
                     className="input"
@@ -98,7 +99,7 @@ export function TryForm({
                     onChange={(event) => change({ accept: event.target.value === "" ? null : event.target.value })}
                     {...control}
                   >
-                    <option value="">Not given</option>
+                    <option value="">Not set</option>
                     {types.map((type) => (
                       <option key={type}>{type}</option>
                     ))}
@@ -109,7 +110,7 @@ export function TryForm({
           </div>
         </details>
       )}
-      <SnippetView request={request} withKey={operation.credential !== "none"} />
+      <CodeView code={(language) => requestCode(language, request, operation.credential !== "none")} />
       <div className="row">
         <button type="submit" className="button button-primary">
           Send
@@ -126,7 +127,7 @@ export function TryForm({
             Stop
           </button>
         )}
-        <span className="small muted">The request is real: it changes what it says it changes.</span>
+        <span className="small muted">Sends a real request. It can change or delete data.</span>
       </div>
       {problem !== null && <Notice tone="bad">{problem}</Notice>}
       {answer && <AnswerView answer={answer} />}
@@ -145,10 +146,10 @@ function CredentialField({
   const who = me?.user?.email;
   const hint =
     operation.credential === "key"
-      ? "This operation takes a key or a token. It stays in the memory of this page."
+      ? "This operation needs an API key or access token. It stays in this page's memory only."
       : who !== undefined
-        ? `Without one, the request is made as ${who}. It stays in the memory of this page.`
-        : "Nobody is signed in here: paste a secret key. It stays in the memory of this page.";
+        ? `Leave empty to send the request as ${who}. A key stays in this page's memory only.`
+        : "You are not signed in. Paste a secret key; it stays in this page's memory only.";
   return (
     <Field label="API key or token" hint={hint}>
       {(control) => (
@@ -181,11 +182,11 @@ function ParameterField({
   const many = isList(parameter, resolve);
   const choices = schema.type === "boolean" ? ["true", "false"] : schema.enum?.map(String);
   const place = parameter.in === "header" ? "Header. " : "";
-  const hint = `${place}${many ? "Several with commas between them. " : ""}`.trim();
+  const hint = `${place}${many ? "Separate values with commas. " : ""}`.trim();
   const control = (given: FieldControl): JSX.Element =>
     choices ? (
       <select className="input" value={value} onChange={(event) => onChange(event.target.value)} {...given}>
-        <option value="">Not given</option>
+        <option value="">Not set</option>
         {choices.map((choice) => (
           <option key={choice}>{choice}</option>
         ))}

@@ -12,41 +12,46 @@ import { Confirm } from "../../parts/confirm.tsx";
 import { Fact } from "../../parts/facts.tsx";
 import { Field } from "../../parts/field.tsx";
 import { onTexts } from "../../parts/form-texts.ts";
-import { ChangedMeanwhile, Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Fetched } from "../../parts/list/fetched.tsx";
+import { ChangedMeanwhile, Failure, Notice } from "../../parts/states.tsx";
 import { Submit } from "../../parts/submit.tsx";
 
 const daysOf = (days: number): string => `${days.toLocaleString()} ${days === 1 ? "day" : "days"}`;
 
 interface PolicyOf {
-  /** Null: the organisation's. */
+  /** null means the organisation. */
   readonly projectId: string | null;
-  /** Whose days are set here, as a sentence goes on: "the organisation". */
+  /** Owner of this policy for use inside a sentence: "the organisation". */
   readonly whose: string;
 }
 
-/** How long runs are kept in the organisation or in a project, who has set it, and the days that can be set here. */
+/** The retention of runs in an organisation or project, where that value comes from, and a form to change it. */
 export function Policy({
   mayChange,
   sourceOf,
   ...of
 }: PolicyOf & {
   readonly mayChange: boolean;
-  /** Who has set the days that count, where it is not who sets them here. */
+  /** Describes where the effective days come from if they are not set here. */
   readonly sourceOf: (retention: Retention) => string;
 }): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(retentionOptions(of.projectId));
-  if (isPending) return <Loading what="the policy" rows={3} />;
-  if (data === undefined) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
-  const { run_days, effective_run_days: counts } = data;
+  const retention = useQuery(retentionOptions(of.projectId));
   return (
-    <>
-      <dl className="facts">
-        <Fact term="Runs are kept">{counts === null ? "for ever" : `${daysOf(counts)} after their end`}</Fact>
-        <Fact term="Set by">{counts === null ? "nobody" : counts === run_days ? of.whose : sourceOf(data)}</Fact>
-        <Fact term={`Set for ${of.whose}`}>{run_days === null ? "nothing" : daysOf(run_days)}</Fact>
-      </dl>
-      {mayChange ? <Days {...of} retention={data} /> : <p className="muted">Admins change this.</p>}
-    </>
+    <Fetched query={retention} what="the policy" rows={3}>
+      {(data) => {
+        const { run_days, effective_run_days: counts } = data;
+        return (
+          <>
+            <dl className="facts">
+              <Fact term="Runs are kept">{counts === null ? "forever" : `${daysOf(counts)} after they finish`}</Fact>
+              <Fact term="Set by">{counts === null ? "not set" : counts === run_days ? of.whose : sourceOf(data)}</Fact>
+              <Fact term={`Setting of ${of.whose}`}>{run_days === null ? "none" : daysOf(run_days)}</Fact>
+            </dl>
+            {mayChange ? <Days {...of} retention={data} /> : <p className="muted">Only admins can change this.</p>}
+          </>
+        );
+      }}
+    </Fetched>
   );
 }
 
@@ -54,7 +59,7 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
   const { etag, run_days, max_run_days: most, effective_run_days: counts } = retention;
   const change = useRetentionChange(projectId);
   const [isWrong, setWrong] = useState(false);
-  /** Fewer days, which remove runs: to be confirmed, for the policy that the person saw then. */
+  /** A smaller number of days, which deletes runs, waiting for confirmation; with the ETag of the policy that the user saw. */
   const [fewer, setFewer] = useState<Tagged<{ readonly run_days: number }> | null>(null);
   const problem = change.error && toProblem(change.error);
   const issues = problem?.status === 422 ? problem.issues.map(({ msg }) => msg) : [];
@@ -65,7 +70,7 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
       onSubmit={onTexts((given) => {
         const text = given("days").trim();
         change.reset();
-        // Only an empty field unsets: what is no number must not remove a limit.
+        // Only an empty field clears the days: a text that is not a number must not remove a limit.
         const isNumber = /^[1-9]\d{0,4}$/.test(text);
         setWrong(text !== "" && !isNumber);
         if (text === "") change.mutate({ etag, run_days: null });
@@ -75,8 +80,8 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
     >
       <Field
         label={`Days for ${whose}`}
-        hint={`${most === null ? "" : `At most ${daysOf(most)}. `}Empty: nothing is set here.`}
-        errors={isWrong ? ["Give a whole number of days, 1 or more, or nothing."] : issues}
+        hint={`${most === null ? "" : `At most ${daysOf(most)}. `}Leave empty to use the inherited value.`}
+        errors={isWrong ? ["Enter a whole number of days (1 or more), or leave it empty."] : issues}
       >
         {(control) => (
           <input
@@ -118,7 +123,7 @@ function Days({ projectId, whose, retention }: PolicyOf & { readonly retention: 
   );
 }
 
-/** Says what fewer days remove, before they are saved. */
+/** Confirms a shorter retention and shows how many runs it deletes. */
 function Fewer({
   projectId,
   whose,
@@ -136,26 +141,28 @@ function Fewer({
   return (
     <Confirm
       title={`Keep runs of ${whose} for ${daysOf(days)}`}
-      action={data?.runs === 0 && !data.isMore ? "Save" : "Save and remove"}
+      action={data?.runs === 0 && !data.isMore ? "Save" : "Save and delete runs"}
       isPending={isPending || !isCounted}
       {...rest}
     >
       <span role="status">
-        {!isCounted && "Counting what would be removed…"}
-        {error !== null && "What would be removed could not be counted. "}
-        {data?.runs === 0 && !data.isMore && `No run ended more than ${daysOf(days)} ago: nothing is removed now. `}
+        {!isCounted && "Counting the runs to delete…"}
+        {error !== null && "The runs to delete could not be counted. "}
+        {data?.runs === 0 &&
+          !data.isMore &&
+          `No run finished more than ${daysOf(days)} ago, so no run is deleted now. `}
         {data && (data.runs > 0 || data.isMore) && (
           <>
             <strong>
               {count} {data.runs === 1 && !data.isMore ? "run" : "runs"}
             </strong>{" "}
-            ended more than {daysOf(days)} ago. They are removed within minutes, with their nodes, events and values,
-            and do not come back when more days are set.{" "}
-            <Link to={links.runs({ ...filter, created_before: data.before })}>See the runs</Link>.{" "}
+            finished more than {daysOf(days)} ago. They are deleted within minutes, with their nodes, events and values.
+            This cannot be undone.{" "}
+            <Link to={links.runs({ ...filter, created_before: data.before })}>View the runs</Link>.{" "}
           </>
         )}
       </span>
-      Later runs are removed {daysOf(days)} after their end, and so are turns of conversations.
+      Other runs are deleted {daysOf(days)} after they finish. Turns of conversations are deleted after the same time.
     </Confirm>
   );
 }

@@ -2,34 +2,29 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX, ReactNode } from "react";
 import { useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
 import { retentionOptions } from "../../api/retention.ts";
 import { projectsOptions } from "../../api/runs.ts";
 import { limitsOptions } from "../../api/system.ts";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { ProjectSelect } from "../../parts/project-select.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { Table } from "../../parts/table.tsx";
 import { duration } from "../../parts/time.tsx";
 import { Policy } from "./policy.tsx";
 
-/** What is kept how long, and who has set that; admins set fewer days for runs. */
+/** How long each type of data is kept, and who has set it; admins can change the days for runs. */
 export function RetentionPage(): JSX.Element {
   const isViewer = useMay("viewer");
   const isAdmin = useMay("admin");
   return (
     <>
-      <PageHead title="Retention" />
+      <PageHead about="How long runs and other data are kept." />
       {isViewer && (
         <section className="panel stack" aria-labelledby="organisation">
           <h2 id="organisation">Runs of the organisation</h2>
-          <p className="muted">With their nodes, events and values. The fewest days of all that are set count.</p>
-          <Policy
-            projectId={null}
-            whose="the organisation"
-            mayChange={isAdmin}
-            sourceOf={() => "who operates the installation"}
-          />
+          <p className="muted">Includes nodes, events and values. The shortest setting applies.</p>
+          <Policy projectId={null} whose="the organisation" mayChange={isAdmin} sourceOf={() => "the operator"} />
         </section>
       )}
       <Project isViewer={isViewer} />
@@ -38,19 +33,24 @@ export function RetentionPage(): JSX.Element {
   );
 }
 
-/** The runs of one project; which one is in the address. */
+/** The retention of one project, chosen in the URL. */
 function Project({ isViewer }: { readonly isViewer: boolean }): JSX.Element {
   const [search, setSearch] = useSearchParams();
-  const { data: projects, error, isPending, refetch } = useQuery(projectsOptions);
+  const query = useQuery(projectsOptions);
+  const { data: projects } = query;
   const { data: above } = useQuery({ ...retentionOptions(null), enabled: isViewer });
   const chosen = projects?.data.find(({ project_id }) => project_id === search.get("project")) ?? projects?.data[0];
   const mayChange = useMay("admin", chosen?.project_id);
   return (
     <section className="panel stack" aria-labelledby="project">
       <h2 id="project">Runs of a project</h2>
-      {isPending && <Loading what="projects" rows={3} />}
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {projects && chosen === undefined && <Empty title="No project yet">Runs belong to projects.</Empty>}
+      <Fetched query={query} what="projects" rows={3}>
+        {() =>
+          chosen === undefined && (
+            <Empty title="No projects yet">Retention can be set per project once you create one.</Empty>
+          )
+        }
+      </Fetched>
       {projects && chosen && (
         <>
           <div className="row">
@@ -66,8 +66,8 @@ function Project({ isViewer }: { readonly isViewer: boolean }): JSX.Element {
             whose="this project"
             mayChange={mayChange}
             sourceOf={({ effective_run_days }) => {
-              if (above === undefined) return "the organisation or who operates the installation";
-              return above.run_days === effective_run_days ? "the organisation" : "who operates the installation";
+              if (above === undefined) return "the organisation or the operator";
+              return above.run_days === effective_run_days ? "the organisation" : "the operator";
             }}
           />
         </>
@@ -82,41 +82,42 @@ interface Kept {
   readonly by: string;
 }
 
-/** What nobody sets here. */
+/** Retention that cannot be changed in the console. */
 function Others(): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(limitsOptions);
-  const installation = "who operates the installation";
+  const limits = useQuery(limitsOptions);
+  const { data } = limits;
+  const operator = "the operator";
   const rows: readonly Kept[] = [
     {
-      what: "Events and deliveries of webhooks",
+      what: "Webhook events and deliveries",
       long: duration((data?.event_retention_seconds ?? 0) * 1000),
-      by: installation,
+      by: operator,
     },
-    { what: "Results of monitors", long: duration((data?.monitor_retention_days ?? 0) * 86_400_000), by: installation },
+    { what: "Monitor results", long: duration((data?.monitor_retention_days ?? 0) * 86_400_000), by: operator },
     {
-      what: "Answers to an Idempotency-Key",
+      what: "Idempotency records",
       long: duration((data?.idempotency_seconds ?? 0) * 1000),
-      by: installation,
+      by: operator,
     },
     { what: "Documents, knowledge bases, skills, datasets", long: "until they are deleted", by: "-" },
   ];
   return (
     <section className="stack-tight" aria-labelledby="others">
-      <h2 id="others">What else is kept</h2>
-      {isPending && <Loading what="what else is kept" rows={4} />}
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data && (
-        <Table
-          caption="Everything else"
-          rows={rows}
-          keyOf={({ what }) => what}
-          columns={[
-            { id: "what", head: "What", cell: ({ what }) => <span className="wrap">{what}</span> },
-            { id: "long", head: "How long", cell: ({ long }) => long },
-            { id: "by", head: "Set by", wideOnly: true, cell: ({ by }) => by },
-          ]}
-        />
-      )}
+      <h2 id="others">Other data</h2>
+      <Fetched query={limits} what="the other data" rows={4}>
+        {() => (
+          <Table
+            caption="Other retention times"
+            rows={rows}
+            keyOf={({ what }) => what}
+            columns={[
+              { id: "what", head: "Data", cell: ({ what }) => <span className="wrap">{what}</span> },
+              { id: "long", head: "Kept for", cell: ({ long }) => long },
+              { id: "by", head: "Set by", wideOnly: true, cell: ({ by }) => by },
+            ]}
+          />
+        )}
+      </Fetched>
     </section>
   );
 }

@@ -3,10 +3,11 @@ import { useState } from "react";
 import type { JSX } from "react";
 import { useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { newIntent } from "../../api/client.ts";
-import { ApiProblem, toProblem } from "../../api/problem.ts";
+import { useIntent } from "../../api/intent.ts";
+import { ApiProblem } from "../../api/problem.ts";
 import { createRunJob, runJobCountOptions, useRunJob } from "../../api/run-jobs.ts";
 import type { RunJobAction } from "../../api/run-jobs.ts";
+import type { RunFilters } from "../../api/runs.ts";
 import { CopyCurl } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -15,61 +16,76 @@ import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { filtersOf, withFilter } from "./filters.ts";
 
-/** Whether more runs match than one job takes: then they are not counted either. */
+/** More runs match than one job can process, and then the API does not count them. */
 const isTooMany = (error: unknown): error is ApiProblem => error instanceof ApiProblem && error.status === 422;
 
 interface Wording {
   readonly button: string;
   readonly icon: "stop" | "fork" | "retry";
   readonly title: string;
-  /** Which runs it is about, beside the filter. */
+  /** Which of the matching runs the action applies to. */
   readonly which: string;
   readonly what: string;
 }
 
 const WORDS: Readonly<Record<RunJobAction, Wording>> = {
   cancel: {
-    button: "Cancel all…",
+    button: "Cancel…",
     icon: "stop",
-    title: "Cancel all that match",
-    which: "under way",
-    what: "Their nodes are asked to stop. Finished work is not undone.",
+    title: "Cancel all matching runs",
+    which: "unfinished",
+    what: "Asks running nodes to stop. Completed work is not undone.",
   },
   resume: {
-    button: "Resume all…",
+    button: "Resume…",
     icon: "fork",
-    title: "Resume all that match",
+    title: "Resume all matching runs",
     which: "failed or cancelled",
-    what: "For each a new run takes over what had been done, and does the rest.",
+    what: "Starts a new run for each one. It reuses the finished nodes and executes the rest.",
   },
   replay: {
-    button: "Run all again…",
+    button: "Rerun…",
     icon: "retry",
-    title: "Run all that match again",
-    which: "ended",
-    what: "For each a new run begins, with the same inputs.",
+    title: "Rerun all matching runs",
+    which: "finished",
+    what: "Starts a new run for each one, with the same inputs.",
   },
 };
 const ACTIONS = Object.keys(WORDS) as RunJobAction[];
 
-/** Actions on every run that the filters find, for users who may take them, each with the number of runs that it would be about. */
-export function BulkActions(): JSX.Element | null {
+/** Actions on the selected runs, or on all that match the filters, for users who may take them; each shows its number of runs. */
+export function BulkActions({ chosen }: { readonly chosen: readonly string[] }): JSX.Element | null {
   const may = useMay("editor");
+  const [search] = useSearchParams();
   const [action, setAction] = useState<RunJobAction | null>(null);
   if (!may) return null;
+  const isSelected = chosen.length > 0;
+  const filter = isSelected ? { run_id: [...chosen] } : filtersOf(search);
+  const name = isSelected ? `${chosen.length} selected ${chosen.length === 1 ? "run" : "runs"}` : "All matching runs";
   return (
     <>
-      <Menu name="All that match…" large closes>
-        {() => ACTIONS.map((each) => <Choice key={each} action={each} onChoose={() => setAction(each)} />)}
+      <Menu name={name} large closes>
+        {() =>
+          ACTIONS.map((each) => <Choice key={each} action={each} filter={filter} onChoose={() => setAction(each)} />)
+        }
       </Menu>
-      {action !== null && <BulkDialog action={action} onClose={() => setAction(null)} />}
+      {action !== null && (
+        <BulkDialog action={action} filter={filter} isSelected={isSelected} onClose={() => setAction(null)} />
+      )}
     </>
   );
 }
 
-function Choice({ action, onChoose }: { readonly action: RunJobAction; readonly onChoose: () => void }): JSX.Element {
-  const [search] = useSearchParams();
-  const { data, error } = useQuery(runJobCountOptions(action, filtersOf(search)));
+function Choice({
+  action,
+  filter,
+  onChoose,
+}: {
+  readonly action: RunJobAction;
+  readonly filter: RunFilters;
+  readonly onChoose: () => void;
+}): JSX.Element {
+  const { data, error } = useQuery(runJobCountOptions(action, filter));
   const { button, icon } = WORDS[action];
   const count = data?.toLocaleString() ?? (error === null ? "…" : isTooMany(error) ? "too many" : "?");
   return (
@@ -79,18 +95,27 @@ function Choice({ action, onChoose }: { readonly action: RunJobAction; readonly 
   );
 }
 
-function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readonly onClose: () => void }): JSX.Element {
+function BulkDialog({
+  action,
+  filter,
+  isSelected,
+  onClose,
+}: {
+  readonly action: RunJobAction;
+  readonly filter: RunFilters;
+  readonly isSelected: boolean;
+  readonly onClose: () => void;
+}): JSX.Element {
   const [search, setSearch] = useSearchParams();
-  const [intent] = useState(newIntent);
+  const intent = useIntent();
   const [isNewest, setNewest] = useState(false);
-  const filter = filtersOf(search);
   const count = useQuery(runJobCountOptions(action, filter));
   const job = useRunJob(createRunJob);
   const { title, which, what } = WORDS[action];
   const runs = `${count.data?.toLocaleString() ?? (count.error ? "all" : "…")} ${count.data === 1 ? "run" : "runs"}`;
   const body = { action, filter, ...(isNewest && { version: -1 as const }) };
   return (
-    <Dialog title={title} onClose={onClose}>
+    <Dialog title={isSelected ? title.replace("all matching", "selected") : title} onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -109,7 +134,7 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
         <p role="status">
           {count.isPending && "Counting…"}
           {count.data !== undefined &&
-            `${runs} ${which}, among the runs that the filters find. Runs of sub-flows go along.`}
+            `${count.data.toLocaleString()} ${which} ${count.data === 1 ? "run" : "runs"} ${isSelected ? "selected" : count.data === 1 ? "matches the filters" : "match the filters"}. Child runs are included and not counted.`}
           {isTooMany(count.error) && count.error.issues.map(({ msg }) => msg).join(" ")}
         </p>
         <p>{what}</p>
@@ -117,29 +142,27 @@ function BulkDialog({ action, onClose }: { readonly action: RunJobAction; readon
           <fieldset className="stack-tight">
             <legend>Version</legend>
             <label className="check">
-              <input type="radio" name="version" checked={!isNewest} onChange={() => setNewest(false)} /> The one that
-              each run had
+              <input type="radio" name="version" checked={!isNewest} onChange={() => setNewest(false)} /> The version
+              each run used
             </label>
             <label className="check">
-              <input type="radio" name="version" checked={isNewest} onChange={() => setNewest(true)} /> The one that is
-              published now
+              <input type="radio" name="version" checked={isNewest} onChange={() => setNewest(true)} /> The currently
+              published version
             </label>
           </fieldset>
         )}
-        {count.error && !isTooMany(count.error) && (
-          <Failure fault={toProblem(count.error)} retry={() => void count.refetch()} />
-        )}
-        {job.error && <Failure fault={toProblem(job.error)} />}
+        {count.error && !isTooMany(count.error) && <Failure fault={count.error} retry={() => void count.refetch()} />}
+        {job.error && <Failure fault={job.error} />}
         <div className="row">
           <button
             type="submit"
             className={`button ${action === "cancel" ? "button-danger" : "button-primary"}`}
             disabled={job.isPending || count.data === undefined || count.data === 0}
           >
-            {action === "cancel" ? "Cancel" : action === "resume" ? "Resume" : "Run again"} {runs}
+            {action === "cancel" ? "Cancel" : action === "resume" ? "Resume" : "Rerun"} {runs}
           </button>
           <button type="button" className="button" onClick={onClose}>
-            Leave them
+            {action === "cancel" ? "Keep running" : "Cancel"}
           </button>
           <CopyCurl command={curlOfCall("POST", "/v2/run-jobs", body)} />
         </div>

@@ -14,7 +14,7 @@ import { Submit } from "../../parts/submit.tsx";
 
 const LISTED = 12;
 
-/** Chooses the run to compare with: the one it goes on from, a late one of the same project, or any by its id. */
+/** Chooses the run to compare with: the run it resumes or reruns, a recent one of the same project, or any by its ID. */
 export function CompareDialog({ run, onClose }: { readonly run: Run; readonly onClose: () => void }): JSX.Element {
   const navigate = useNavigate();
   const { data } = useQuery(newestRunsOptions({ project_id: run.project_id }));
@@ -25,7 +25,7 @@ export function CompareDialog({ run, onClose }: { readonly run: Run; readonly on
     <Dialog title="Compare with another run" onClose={onClose}>
       {origin !== undefined && (
         <p>
-          <Link to={links.compare(origin, run.run_id)}>The run that this one goes on from</Link>
+          <Link to={links.compare(origin, run.run_id)}>Compare with the original run</Link>
         </p>
       )}
       <form
@@ -35,7 +35,7 @@ export function CompareDialog({ run, onClose }: { readonly run: Run; readonly on
           void navigate(links.compare(encodeURIComponent(id.trim()), run.run_id));
         }}
       >
-        <Field label="Run id">
+        <Field label="Run ID">
           {(control) => (
             <input
               className="input mono"

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link, useParams } from "react-router";
-import { ApiProblem, toProblem } from "../../api/problem.ts";
+import { ApiProblem } from "../../api/problem.ts";
 import { comparedRunOptions } from "../../api/runs.ts";
 import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
@@ -15,7 +15,7 @@ import { ComparedNodes } from "./compared-nodes.tsx";
 import { dollars } from "./node-facts.tsx";
 import "./run.css";
 
-/** Two runs side by side: what they were given and gave, and each node of both. The address holds both ids. */
+/** Two runs side by side: inputs, outputs, and each node of both. The URL holds both IDs. */
 export function ComparePage(): JSX.Element {
   const { runId = "", otherId = "" } = useParams();
   const one = useQuery(comparedRunOptions(runId));
@@ -25,23 +25,22 @@ export function ComparePage(): JSX.Element {
   if (error instanceof ApiProblem && (error.status === 404 || error.status === 422))
     return (
       <>
-        <PageHead title="Compare" />
-        <Empty title="One of the runs is not there" action={<Link to={links.runs()}>All runs</Link>}>
-          It may have been removed after its time, or belong to another organisation.
+        <PageHead />
+        <Empty title="Run not found" action={<Link to={links.runs()}>All runs</Link>}>
+          One of the two runs may have been deleted by the retention policy, or it belongs to another organisation.
         </Empty>
       </>
     );
-  if (error)
-    return <Failure fault={toProblem(error)} retry={() => void Promise.all([one.refetch(), other.refetch()])} />;
+  if (error) return <Failure fault={error} retry={() => void Promise.all([one.refetch(), other.refetch()])} />;
   return <Loading what="both runs" rows={8} />;
 }
 
 function Compared({ one, other }: { readonly one: RunWithNodes; readonly other: RunWithNodes }): JSX.Element {
   return (
     <>
-      <PageHead title="Compare two runs">
+      <PageHead>
         <Link className="button" to={links.compare(other.run_id, one.run_id)}>
-          The other way round
+          Swap runs
         </Link>
       </PageHead>
       <div className="compare-heads">
@@ -49,13 +48,13 @@ function Compared({ one, other }: { readonly one: RunWithNodes; readonly other: 
         <Head run={other} title="After" />
       </div>
       {(one.nodes_truncated === true || other.nodes_truncated === true) && (
-        <Notice tone="warn">One of them has more nodes than are compared here.</Notice>
+        <Notice tone="warn">One run has too many nodes. Only the first ones are compared.</Notice>
       )}
       <section className="panel stack-tight">
         <h2>Inputs</h2>
-        <Diff before={one.inputs} after={other.inputs} label="Differences of inputs" />
+        <Diff before={one.inputs} after={other.inputs} label="Differences in inputs" />
         <h2>Outputs</h2>
-        <Diff before={one.outputs ?? undefined} after={other.outputs ?? undefined} label="Differences of outputs" />
+        <Diff before={one.outputs ?? undefined} after={other.outputs ?? undefined} label="Differences in outputs" />
       </section>
       <ComparedNodes one={one} other={other} />
     </>

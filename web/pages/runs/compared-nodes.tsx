@@ -2,7 +2,7 @@ import { useMemo, useState } from "react";
 import type { JSX } from "react";
 import type { NodeRun, RunWithNodes } from "../../api/runs.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
-import { differences } from "../../parts/diff/differences.ts";
+import { differences } from "../../flow/differences.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -11,10 +11,10 @@ import { nameAt } from "./flow-shape.ts";
 import type { NodeNames } from "./flow-shape.ts";
 import { useNodeNames } from "./node-names.tsx";
 
-/** Nodes listed at once. */
+/** Nodes listed at one time. */
 const ROWS = 100;
 
-type Verdict = "same" | "different" | "only before" | "only after";
+type Verdict = "unchanged" | "changed" | "removed" | "added";
 interface Pair {
   readonly path: string;
   readonly before: NodeRun | undefined;
@@ -22,7 +22,7 @@ interface Pair {
   readonly verdict: Verdict;
 }
 
-/** What of a node counts: not its times, which are always different. */
+/** The compared parts of a node, without times, because these always differ. */
 const seen = ({ state, inputs, output, error }: NodeRun): object => ({
   state,
   inputs,
@@ -35,15 +35,15 @@ function pairsOf(one: RunWithNodes, other: RunWithNodes): Pair[] {
   const afters = new Map((other.nodes ?? []).map((node) => [node.path, node]));
   return [...new Set([...befores.keys(), ...afters.keys()])].map((path): Pair => {
     const [before, after] = [befores.get(path), afters.get(path)];
-    if (!before) return { path, before, after, verdict: "only after" };
-    if (!after) return { path, before, after, verdict: "only before" };
-    // What was taken over has no record of its inputs.
+    if (!before) return { path, before, after, verdict: "added" };
+    if (!after) return { path, before, after, verdict: "removed" };
+    // A reused node has no record of its inputs.
     const [left, right] = before.reused || after.reused ? [before.output, after.output] : [seen(before), seen(after)];
-    return { path, before, after, verdict: differences(left, right, 1).length === 0 ? "same" : "different" };
+    return { path, before, after, verdict: differences(left, right, 1).length === 0 ? "unchanged" : "changed" };
   });
 }
 
-/** The nodes of two runs, different ones first. */
+/** The nodes of two runs, the ones that differ first. */
 export function ComparedNodes({
   one,
   other,
@@ -55,7 +55,7 @@ export function ComparedNodes({
   const [pages, setPages] = useState(1);
   const pairs = useMemo(() => pairsOf(one, other), [one, other]);
   const names = useNodeNames(other);
-  const different = pairs.filter(({ verdict }) => verdict !== "same");
+  const different = pairs.filter(({ verdict }) => verdict !== "unchanged");
   const listed = all ? pairs : different;
   const shown = listed.slice(0, pages * ROWS);
   return (
@@ -63,12 +63,12 @@ export function ComparedNodes({
       <div className="spread">
         <h2 id="nodes">Nodes</h2>
         <label className="check">
-          <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} /> Show equal nodes
-          too
+          <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} /> Show unchanged
+          nodes
         </label>
       </div>
       <p className="small muted">
-        {different.length.toLocaleString()} of {pairs.length.toLocaleString()} are different.
+        {different.length.toLocaleString()} of {pairs.length.toLocaleString()} nodes differ.
       </p>
       {shown.length > 0 && (
         <ul className="panel panel-flush compare-nodes" aria-label="Nodes of both runs">
@@ -81,7 +81,7 @@ export function ComparedNodes({
       )}
       {shown.length < listed.length && (
         <button type="button" className="button button-quiet" onClick={() => setPages(pages + 1)}>
-          Show more of {listed.length.toLocaleString()} nodes
+          Show more ({listed.length.toLocaleString()} nodes in total)
         </button>
       )}
     </section>
@@ -111,16 +111,16 @@ function Node({
       {open && (
         <div className="stack-tight conversation-body">
           <h3>Inputs</h3>
-          <Diff before={before?.inputs} after={after?.inputs} label={`Differences of inputs of ${path}`} />
+          <Diff before={before?.inputs} after={after?.inputs} label={`Differences in inputs of ${path}`} />
           <h3>Output</h3>
-          <Diff before={before?.output} after={after?.output} label={`Differences of output of ${path}`} />
+          <Diff before={before?.output} after={after?.output} label={`Differences in output of ${path}`} />
           {hasFailed && (
             <>
               <h3>Error</h3>
               <Diff
                 before={before?.error ?? undefined}
                 after={after?.error ?? undefined}
-                label={`Differences of error of ${path}`}
+                label={`Differences in error of ${path}`}
               />
             </>
           )}

@@ -6,15 +6,15 @@ export const curlOfRun = (runId: string): string => curlOfCall("GET", `/v2/runs/
 export const curlOfNode = (runId: string, path: string): string =>
   curlOfCall("GET", `/v2/runs/${runId}/node?path=${encodeURIComponent(path)}`);
 
-/** The list of runs with the filters of an address. */
-export function curlOfRuns(filters: RunFilters): string {
+/** A curl command that lists the runs of a filter. */
+export function curlOfRuns(filters: RunFilters & { readonly order?: "asc" | "desc" }): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(filters))
     for (const each of Array.isArray(value) ? value : [value]) query.append(name, String(each));
   return curlOfCall("GET", query.size === 0 ? "/v2/runs" : `/v2/runs?${query.toString()}`);
 }
 
-/** Starts such a run. */
+/** A curl command that starts a run like this one. */
 export function curlOfStart(run: {
   readonly project_id: string;
   readonly flow_version: number;
@@ -27,7 +27,7 @@ export function curlOfStart(run: {
   });
 }
 
-/** The request of an `http` node, as it is recorded; null where the record has none. */
+/** A curl command for the recorded request of an `http` node; null if the record has no request. */
 export function curlOfRequest(inputs: unknown): string | null {
   if (typeof inputs !== "object" || inputs === null) return null;
   const { method, url, headers, body } = inputs as Record<string, unknown>;

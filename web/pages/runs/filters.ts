@@ -11,7 +11,7 @@ const TEXTS = [
   "created_before",
 ] as const;
 
-/** The filters in an address; what is none of theirs is left out. */
+/** The run filters in a URL; unknown parameters are ignored. */
 export function filtersOf(search: URLSearchParams): RunFilters {
   const state = search.getAll("state").filter((each): each is RunState => RUN_STATES.some((known) => known === each));
   const run_type = RUN_TYPES.find((each) => each === search.get("run_type"));
@@ -28,7 +28,10 @@ export function filtersOf(search: URLSearchParams): RunFilters {
   };
 }
 
-/** The same address with one filter changed; null and nothing take it away. */
+/** The order of the list; newest first unless the URL asks otherwise. */
+export const orderOf = (search: URLSearchParams): "asc" | "desc" => (search.get("order") === "asc" ? "asc" : "desc");
+
+/** The same query with one filter changed; null and "" remove it. */
 export function withFilter(
   search: URLSearchParams,
   name: string,

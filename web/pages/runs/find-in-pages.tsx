@@ -1,20 +1,20 @@
 import { useState } from "react";
 import type { JSX } from "react";
 
-/** Where something was found. */
+/** Position of a search hit. */
 export interface Hit {
   readonly page: number;
   readonly at: number;
   readonly length: number;
 }
 
-/** Places that are counted; of a single letter there may be millions. */
+/** Hits that are counted; a single letter may have millions. */
 const MAX_HITS = 1000;
 
-/** Pages that are looked through before the browser may draw and take input again. */
+/** Pages searched before yielding to the browser, so that it can draw and handle input. */
 const PAGES_AT_ONCE = 8;
 
-/** Where a text stands in pages, in whatever case; also where it begins on one page and ends on the next. */
+/** Finds a text in pages, ignoring case, including hits that span two pages. */
 export async function findIn(pages: readonly string[], query: string): Promise<Hit[]> {
   const hits: Hit[] = [];
   if (query === "") return hits;
@@ -23,7 +23,7 @@ export async function findIn(pages: readonly string[], query: string): Promise<H
     if (page % PAGES_AT_ONCE === PAGES_AT_ONCE - 1) await pause();
     const searched = lowered(`${text}${pages[page + 1]?.slice(0, query.length - 1) ?? ""}`);
     for (let at = searched.indexOf(wanted); at !== -1; at = searched.indexOf(wanted, at + wanted.length)) {
-      // What begins behind the page is found on the next one.
+      // A hit that begins on the next page is found there.
       if (at >= text.length) break;
       hits.push({ page, at, length: query.length });
       if (hits.length === MAX_HITS) return hits;
@@ -32,7 +32,7 @@ export async function findIn(pages: readonly string[], query: string): Promise<H
   return hits;
 }
 
-/** The few letters that are longer in lower case would move what stands behind them: such a page is searched as it is. */
+/** A few letters become longer in lower case, which would shift later positions; such a page is searched as it is. */
 function lowered(text: string): string {
   const lower = text.toLowerCase();
   return lower.length === text.length ? lower : text;
@@ -47,7 +47,7 @@ interface Search {
   readonly current: number;
 }
 
-/** Finds a text in the pages that were read; Enter goes to the next place. */
+/** Finds a text in the pages; Enter goes to the next hit. */
 export function FindForm({
   label,
   pages,
@@ -82,7 +82,7 @@ export function FindForm({
         className="input long-value-find"
         type="search"
         aria-label={`Find in ${label}`}
-        placeholder="Find in what was read"
+        placeholder="Find in loaded pages"
         value={query}
         onChange={(event) => setQuery(event.target.value)}
       />
@@ -97,7 +97,7 @@ export function FindForm({
 }
 
 function describe({ hits, current }: Search): string {
-  if (hits.length === 0) return "Not on the pages that were read";
+  if (hits.length === 0) return "Not found in loaded pages";
   const count = hits.length === MAX_HITS ? `the first ${MAX_HITS.toLocaleString()}` : hits.length.toLocaleString();
   return `${(current + 1).toLocaleString()} of ${count}`;
 }

@@ -1,4 +1,4 @@
-/** What the pages need of a flow's definition, which is the caller's own JSON. */
+/** The parts of a flow definition that the pages use; the definition is JSON from the caller. */
 export interface FlowShape {
   readonly nodes: ReadonlyArray<{
     readonly id: string;
@@ -14,7 +14,7 @@ export function flowShape(flow: unknown): FlowShape {
   return { nodes, edges };
 }
 
-/** The flow inside of an item, such as `map-0[3]/map-1[0]`; of null the flow itself. */
+/** The inner flow of an item such as `map-0[3]/map-1[0]`; the flow itself for null. */
 export function flowWithin(flow: FlowShape, scope: string | null): FlowShape {
   if (scope === null) return flow;
   let inner = flow;
@@ -25,7 +25,7 @@ export function flowWithin(flow: FlowShape, scope: string | null): FlowShape {
   return inner;
 }
 
-/** The names that a flow gives to its nodes, by their paths without the numbers of items: `map-0/http-0`. */
+/** Names of the nodes in a flow, by path without item numbers: `map-0/http-0`. */
 export type NodeNames = ReadonlyMap<string, string>;
 
 export function namesOf(flow: unknown): NodeNames {
@@ -40,7 +40,7 @@ export function namesOf(flow: unknown): NodeNames {
   return names;
 }
 
-/** Numbers for the nodes, by their paths as above: each has a higher one than all it waits for. */
+/** Topological order of the nodes, by the same paths: each node has a higher number than all nodes it waits for. */
 export function ranksOf(flow: unknown): ReadonlyMap<string, number> {
   const ranks = new Map<string, number>();
   const add = (inner: unknown, before: string): void => {
@@ -68,10 +68,10 @@ export function ranksOf(flow: unknown): ReadonlyMap<string, number> {
   return ranks;
 }
 
-/** The path in the flow of what has this path in a run: without the numbers of items. */
+/** The path in the flow definition for a path in a run: without item numbers. */
 export const pathInFlow = (path: string): string => path.replaceAll(/\[\d+\]/g, "");
 
-/** The name of the node at a place; null where the flow gives it none, and of an item. */
+/** The name of the node at a path; null for an item, or if the flow gives no name. */
 export function nameAt(names: NodeNames, path: string): string | null {
   return path.endsWith("]") ? null : (names.get(pathInFlow(path)) ?? null);
 }

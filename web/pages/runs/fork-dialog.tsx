@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
 import { useNavigate } from "react-router";
-import { newIntent } from "../../api/client.ts";
-import { toProblem } from "../../api/problem.ts";
-import { flowOptions, flowVersionsOptions, resumeRun, useRunAction } from "../../api/runs.ts";
+import { useIntent } from "../../api/intent.ts";
+import { versionsOptions } from "../../api/projects.ts";
+import { flowOptions, resumeRun, useRunAction } from "../../api/runs.ts";
 import type { NodeRun, Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyCurl } from "../../parts/copy.tsx";
@@ -17,10 +17,10 @@ import { flowShape } from "./flow-shape.ts";
 import type { FlowShape } from "./flow-shape.ts";
 
 const FAILED = "failed" as const;
-/** Node names that a sentence lists. */
+/** Nodes named before "and N more". */
 const NAMED = 12;
 
-/** Goes on from a node as a new run: which one, with which version and which inputs, and what is taken over then. */
+/** Resumes from a node as a new run: from which node, with which version and inputs, and what is reused. */
 export function ForkDialog({
   run,
   nodes,
@@ -29,11 +29,11 @@ export function ForkDialog({
 }: {
   readonly run: Run;
   readonly nodes: readonly NodeRun[];
-  /** The node of the top level to begin with; null for what had not finished. */
+  /** The top-level node to resume from; null means the nodes that had not finished. */
   readonly from: string | null;
   readonly onClose: () => void;
 }): JSX.Element {
-  const [intent] = useState(newIntent);
+  const intent = useIntent();
   const resume = useRunAction(resumeRun);
   const navigate = useNavigate();
   const [version, setVersion] = useState(run.flow_version);
@@ -50,7 +50,7 @@ export function ForkDialog({
     ...(changed !== null && Object.keys(changed).length > 0 && { inputs: changed }),
   };
   return (
-    <Dialog title="Go on from a node" onClose={onClose}>
+    <Dialog title="Resume from a node" onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -68,12 +68,13 @@ export function ForkDialog({
         }}
       >
         <p>
-          A new run takes over what this one has done before that point, and does the rest. This one stays as it is.
+          Starts a new run that reuses the results before the chosen node and executes the rest. This run does not
+          change.
         </p>
-        <Field label="From">
+        <Field label="Resume from">
           {(control) => (
             <select className="input" value={point} onChange={(event) => setPoint(event.target.value)} {...control}>
-              {mayContinue && <option value={FAILED}>What had not finished</option>}
+              {mayContinue && <option value={FAILED}>Unfinished nodes</option>}
               {!isKnown && <option value={point}>{point} (not in this version)</option>}
               {flow.nodes.map(({ id, name }) => (
                 <option key={id} value={id}>
@@ -88,17 +89,17 @@ export function ForkDialog({
           <Plan flow={flow} nodes={nodes} point={point} replaced={Object.keys(changed ?? {})} />
         )}
         <InputsForm inputs={inputs} />
-        {resume.error && <Failure fault={toProblem(resume.error)} />}
+        {resume.error && <Failure fault={resume.error} />}
         <div className="row">
           <button
             type="submit"
             className="button button-primary"
             disabled={resume.isPending || changed === null || !isKnown}
           >
-            Go on
+            Resume
           </button>
           <button type="button" className="button" onClick={onClose}>
-            Leave it
+            Cancel
           </button>
           <CopyCurl command={curlOfCall("POST", `/v2/runs/${run.run_id}/resume`, body)} />
         </div>
@@ -107,7 +108,7 @@ export function ForkDialog({
   );
 }
 
-/** Which version runs: the run's own, the newest, or any other. */
+/** Chooses the version: the run's own, the newest, or any other. */
 export function VersionField({
   run,
   value,
@@ -117,7 +118,7 @@ export function VersionField({
   readonly value: number;
   readonly onChange: (version: number) => void;
 }): JSX.Element {
-  const { data } = useQuery(flowVersionsOptions(run.project_id));
+  const { data } = useQuery(versionsOptions(run.project_id));
   const listed = data?.data ?? [];
   const numbers = [...new Set([run.flow_version, value, ...listed.map(({ version }) => version)])];
   const newest = Math.max(...numbers);
@@ -125,12 +126,12 @@ export function VersionField({
   const wordsOf = (version: number): string =>
     [
       String(version),
-      ...(version === run.flow_version ? ["the same"] : []),
+      ...(version === run.flow_version ? ["used by this run"] : []),
       ...(version === published ? ["published"] : []),
       ...(version === newest && newest !== run.flow_version ? ["newest"] : []),
     ].join(", ");
   return (
-    <Field label="Version of the flow">
+    <Field label="Flow version">
       {(control) => (
         <select className="input" value={value} onChange={(event) => onChange(Number(event.target.value))} {...control}>
           {numbers
@@ -146,7 +147,7 @@ export function VersionField({
   );
 }
 
-/** What would run again, and what would be taken over. */
+/** Shows which nodes would run and which would be reused. */
 function Plan({
   flow,
   nodes,
@@ -159,41 +160,41 @@ function Plan({
   readonly replaced: readonly string[];
 }): JSX.Element {
   const calledHere = calledIn(flow);
-  const kept = takenOver(flow, nodes, point, replaced);
+  const kept = reusedNodes(flow, nodes, point, replaced);
   const again = flow.nodes.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   const stale = replaced.filter((id) => flow.edges.some(({ source, target }) => source === id && kept.has(target)));
   return (
     <div className="stack-tight small">
       <p>
-        <strong>Runs again:</strong> {listed(again.map(calledHere))}
+        <strong>Will run:</strong> {listed(again.map(calledHere))}
       </p>
       <p>
-        <strong>Taken over:</strong> {listed([...kept].map(calledHere))}
+        <strong>Reused:</strong> {listed([...kept].map(calledHere))}
       </p>
       {stale.length > 0 && (
         <p className="notice notice-warn">
-          Some of what is taken over has read {stale.map(calledHere).join(", ")} and keeps what it made of the earlier
-          value. Go on from an earlier node to have it run again.
+          Some reused nodes read the old value of {stale.map(calledHere).join(", ")} and keep results based on it. To
+          recompute them, resume from an earlier node.
         </p>
       )}
     </div>
   );
 }
 
-/** What a flow calls its nodes, in a text: the name, and the id as second. */
+/** Returns the display text of a node: its name, with the ID in brackets. */
 function calledIn({ nodes }: FlowShape): (id: string) => string {
   const names = new Map(nodes.map(({ id, name }) => [id, name]));
   return (id) => called(id, names.get(id));
 }
 
 function listed(nodes: readonly string[]): string {
-  if (nodes.length === 0) return "nothing";
+  if (nodes.length === 0) return "none";
   const more = nodes.length - NAMED;
   return nodes.slice(0, NAMED).join(", ") + (more > 0 ? ` and ${more.toLocaleString()} more` : "");
 }
 
-/** As the service does it: all that had ended, but the point itself, what comes after it, and inputs given anew. */
-function takenOver(
+/** Applies the rule of the API: all finished nodes are reused except the chosen node, the nodes after it, and changed inputs. */
+function reusedNodes(
   flow: FlowShape,
   nodes: readonly NodeRun[],
   point: string,

@@ -4,15 +4,17 @@ import type { JSX } from "react";
 import { flowInputsOptions } from "../../api/runs.ts";
 import type { Run, RunInputs } from "../../api/runs.ts";
 import { Field } from "../../parts/field.tsx";
+import { typedJson } from "../../parts/typed-json.ts";
+import { isCut } from "../../parts/value.tsx";
 
 interface InputField {
   readonly id: string;
-  /** What the flow calls it, with the id. */
+  /** The input's name in the flow, with its ID. */
   readonly label: string;
   readonly hint: string | undefined;
-  /** What the run was given; undefined where that was nothing. */
+  /** The value in the run; undefined if it was not set. */
   readonly given: unknown;
-  /** Whether it is edited as a text; everything else as JSON. */
+  /** Whether it is edited as text; other types are edited as JSON. */
   readonly isText: boolean;
 }
 
@@ -20,12 +22,12 @@ export interface EditedInputs {
   readonly fields: readonly InputField[];
   readonly texts: Readonly<Record<string, string>>;
   readonly edit: (id: string, text: string) => void;
-  /** The changed inputs; null where one cannot be read. */
+  /** The changed inputs; null if one of them is invalid. */
   readonly changed: RunInputs | null;
   readonly faults: Readonly<Record<string, string>>;
 }
 
-/** The inputs of a run as form fields, with further inputs of the version to run. */
+/** The inputs of a run as form fields, including inputs that only the selected version has. */
 export function useEditedInputs(run: Run, version: number): EditedInputs {
   const { data: io } = useQuery(flowInputsOptions(run.project_id, version));
   const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
@@ -37,7 +39,9 @@ export function useEditedInputs(run: Run, version: number): EditedInputs {
   const fields = ids.map((id): InputField => {
     const given = run.inputs[id];
     const { type, title, description } = properties[id] ?? {};
-    const isText = given === undefined || given === null ? type === undefined || type === "string" : isPlain(given);
+    // The type of a value that is not known here comes from the flow.
+    const isUnknown = given === undefined || given === null || isCut(given);
+    const isText = isUnknown ? type === undefined || type === "string" : isPlain(given);
     return { id, label: called(id, title), given, isText, hint: description };
   });
   const faults: Record<string, string> = {};
@@ -45,11 +49,9 @@ export function useEditedInputs(run: Run, version: number): EditedInputs {
   for (const field of fields) {
     const text = texts[field.id];
     if (text === undefined || text === shownText(field)) continue;
-    try {
-      changed[field.id] = field.isText ? text : JSON.parse(text);
-    } catch {
-      faults[field.id] = "This is no JSON.";
-    }
+    const typed = field.isText ? { value: text } : typedJson(text);
+    if ("fault" in typed) faults[field.id] = typed.fault;
+    else changed[field.id] = typed.value;
   }
   return {
     fields,
@@ -60,15 +62,11 @@ export function useEditedInputs(run: Run, version: number): EditedInputs {
   };
 }
 
-/** A node in a text: its name, and the id as second. */
+/** The display text of a node: its name, with the ID in brackets. */
 export const called = (id: string, name: string | undefined): string =>
   name === undefined || name === "" || name === id ? id : `${name} (${id})`;
 
 const isPlain = (value: unknown): boolean => typeof value === "string";
-
-/** Whether the API has shortened a value: it is not known here. */
-export const isCut = (value: unknown): value is { readonly size: number } =>
-  typeof value === "object" && value !== null && "$truncated" in value;
 
 function shownText({ given, isText }: InputField): string {
   if (given === undefined || isCut(given)) return "";
@@ -76,10 +74,10 @@ function shownText({ given, isText }: InputField): string {
   return JSON.stringify(given, null, 2);
 }
 
-/** A field for each input. What is left as it is stays what the run was given. */
+/** A field for each input; untouched fields keep the run's value. */
 export function InputsForm({ inputs }: { readonly inputs: EditedInputs }): JSX.Element {
   const { fields, texts, edit, faults } = inputs;
-  if (fields.length === 0) return <p className="muted">The flow takes no inputs.</p>;
+  if (fields.length === 0) return <p className="muted">This flow has no inputs.</p>;
   return (
     <fieldset className="stack-tight">
       <legend>Inputs</legend>
@@ -87,8 +85,7 @@ export function InputsForm({ inputs }: { readonly inputs: EditedInputs }): JSX.E
         const { id, label, given, isText, hint } = field;
         const text = texts[id] ?? shownText(field);
         const isNew = texts[id] !== undefined && texts[id] !== shownText(field);
-        const kept =
-          isCut(given) && !isNew ? `${Math.ceil(given.size / 1000).toLocaleString()} kB, kept as they are` : "";
+        const kept = isCut(given) && !isNew ? `${Math.ceil(given.size / 1000).toLocaleString()} kB, unchanged` : "";
         const fault = faults[id];
         return (
           <Field
@@ -102,7 +99,7 @@ export function InputsForm({ inputs }: { readonly inputs: EditedInputs }): JSX.E
                 className={`input ${isText ? "" : "mono"}`}
                 rows={Math.min(Math.max(text.split("\n", 9).length, 2), 8)}
                 spellCheck={false}
-                placeholder={kept === "" ? (given === undefined ? "not given" : "") : kept}
+                placeholder={kept === "" ? (given === undefined ? "not set" : "") : kept}
                 value={text}
                 onChange={(event) => edit(id, event.target.value)}
                 {...control}

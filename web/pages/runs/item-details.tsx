@@ -5,10 +5,10 @@ import { Elapsed } from "../../parts/time.tsx";
 import { around, stateOf, timesOf } from "./node-tree.ts";
 import type { NodeTree, TreeNode } from "./node-tree.ts";
 
-/** Items listed at once. */
+/** Nodes or items listed at one time. */
 const ITEMS = 50;
 
-/** One item of a map or loop: the nodes in it. */
+/** One item of a map or loop, with its nodes. */
 export function ItemDetails({
   item,
   tree,
@@ -24,7 +24,7 @@ export function ItemDetails({
       <div className="spread">
         <h2 className="wrap">{item.label}</h2>
         <button type="button" className="button button-quiet button-small" onClick={() => onSelect(place)}>
-          All of {tree.byPath.get(place ?? "")?.label}
+          Back to {tree.byPath.get(place ?? "")?.label}
         </button>
       </div>
       <Status state={stateOf(item)} />
@@ -34,7 +34,7 @@ export function ItemDetails({
   );
 }
 
-/** What is inside of a node or an item, a piece at a time. */
+/** Lists the content of a node or an item page by page. */
 export function Inside({
   nodes,
   onSelect,
@@ -64,7 +64,7 @@ export function Inside({
       {shown.length < nodes.length && (
         <li>
           <button type="button" className="button button-quiet" onClick={() => setPages(pages + 1)}>
-            Show more of {nodes.length.toLocaleString()}
+            Show more ({nodes.length.toLocaleString()} in total)
           </button>
         </li>
       )}

@@ -3,16 +3,16 @@ import { useEffect, useRef, useState } from "react";
 import type { JSX } from "react";
 import { nodeValueOptions, pagesOf } from "../../api/node-values.ts";
 import type { NodeValue } from "../../api/node-values.ts";
-import { toProblem } from "../../api/problem.ts";
 import type { NodeDetail } from "../../api/runs.ts";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { CopyButton } from "../../parts/copy.tsx";
 import { saveAs } from "../../parts/save-as.ts";
-import { Failure, Loading } from "../../parts/states.tsx";
+import { Failure } from "../../parts/states.tsx";
 import { findIn, FindForm } from "./find-in-pages.tsx";
 import type { Hit } from "./find-in-pages.tsx";
 import "./long-value.css";
 
-/** A value of any length: one page of it is drawn, and only pages that somebody turned to, searched or copied are read. */
+/** A value of any size: one page is drawn, and pages are read only when the user opens, searches or copies them. */
 export function LongValue({
   runId,
   node,
@@ -23,9 +23,8 @@ export function LongValue({
   readonly member: NodeValue;
 }): JSX.Element {
   const label = labelOf(node, member);
-  const { data, error, refetch, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery(
-    nodeValueOptions(runId, node, member),
-  );
+  const value = useInfiniteQuery(nodeValueOptions(runId, node, member));
+  const { data, error, fetchNextPage, hasNextPage, isFetchingNextPage } = value;
   const [shown, setShown] = useState(0);
   const [hit, setHit] = useState<Hit | null>(null);
   const isOpen = useRef(true);
@@ -37,16 +36,10 @@ export function LongValue({
   }, []);
   const mark = useRef<HTMLElement>(null);
   useEffect(() => {
-    // Newer browsers answer a promise, which React would take for what ends the effect.
+    // Braces keep the return value from React: in newer browsers it is a promise, which React would take for a cleanup.
     mark.current?.scrollIntoView({ block: "nearest" });
   }, [hit]);
-  if (data === undefined) {
-    return error ? (
-      <Failure fault={toProblem(error)} retry={() => void refetch()} />
-    ) : (
-      <Loading what={label} rows={6} />
-    );
-  }
+  if (data === undefined) return <Fetched query={value} what={label} />;
   const texts = data.pages.map(({ text }) => text);
   const size = data.pages[0]?.size ?? 0;
   const count = hasNextPage ? Math.max(pagesOf(size), texts.length + 1) : texts.length;
@@ -57,7 +50,7 @@ export function LongValue({
     setShown(page);
     setHit(null);
   };
-  /** Every page, once the last one is read. Of a view that was left: the pages read by then. */
+  /** All pages, read if necessary. After the view is closed it stops and returns the pages read so far. */
   const readAll = async (): Promise<string[]> => {
     let pages = texts;
     for (let more = hasNextPage; more && isOpen.current;) {
@@ -96,10 +89,10 @@ export function LongValue({
         </button>
         <span className="small muted">
           {kilobytes(size)}
-          {hasNextPage && `, ${texts.length.toLocaleString()} of ${count.toLocaleString()} pages read`}
+          {hasNextPage && `, ${texts.length.toLocaleString()} of ${count.toLocaleString()} pages loaded`}
         </span>
       </div>
-      {error && <Failure fault={toProblem(error)} retry={() => void fetchNextPage()} />}
+      {error && <Failure fault={error} retry={() => void fetchNextPage()} />}
       <div className="row">
         <FindForm
           label={label}
@@ -117,10 +110,10 @@ export function LongValue({
             disabled={isFetchingNextPage}
             onClick={() => void readAll()}
           >
-            Read the rest
+            Load all
           </button>
         )}
-        <CopyButton text={async () => (await readAll()).join("")} label={`all of ${label}`}>
+        <CopyButton text={async () => (await readAll()).join("")} label={`complete ${label}`}>
           Copy all
         </CopyButton>
         <button
@@ -154,7 +147,7 @@ function Page({
   );
 }
 
-/** What a screen reader calls a value. */
+/** Accessible label of a value. */
 export const labelOf = ({ path }: NodeDetail, member: NodeValue): string =>
   `${member === "inputs" ? "Inputs" : "Output"} of ${path}`;
 

@@ -12,10 +12,10 @@ interface Citation {
   readonly score?: number;
 }
 
-/** Passages listed; a search yields fewer. */
+/** Citations listed; a search returns fewer. */
 const MOST = 100;
 
-/** The passages that a value rests on, each with the way to its document. */
+/** The citations of a value, each with a link to its document. */
 export function Citations({ citations }: { readonly citations: readonly unknown[] }): JSX.Element | null {
   const cited = citations.filter((each): each is Citation => typeof each === "object" && each !== null).slice(0, MOST);
   if (cited.length === 0) return null;
@@ -27,7 +27,7 @@ export function Citations({ citations }: { readonly citations: readonly unknown[
           <li key={position} className="attempt">
             <strong>[{citation.index ?? position + 1}]</strong>
             <a href={documentOf(citation)} target="_blank" rel="noopener noreferrer" className="wrap">
-              {citation.resource_path ?? "the document"}
+              {citation.resource_path ?? "document"}
             </a>
             <span className="small muted nowrap">{pagesOf(citation)}</span>
             {isWeb(citation.source_url) && (
@@ -42,7 +42,7 @@ export function Citations({ citations }: { readonly citations: readonly unknown[
   );
 }
 
-/** Shown by the browser where it can; its viewer of PDF opens at the page. */
+/** The document's URL; browsers that support the type display it, and PDF viewers open the cited page. */
 function documentOf({ knowledge_base_id = "", resource_id = "", page_start }: Citation): string {
   const page = page_start == null ? "" : `#page=${page_start}`;
   return documentHref(knowledge_base_id, resource_id) + page;
@@ -53,5 +53,5 @@ function pagesOf({ page_start: first, page_end: last }: Citation): string {
   return last == null || last === first ? `page ${first}` : `pages ${first}-${last}`;
 }
 
-/** Where a document comes from is somebody's text: only addresses of the web become links. */
+/** The source of a document is untrusted text, so only web URLs become links. */
 const isWeb = (url: string | null | undefined): url is string => url != null && /^https?:\/\//i.test(url);

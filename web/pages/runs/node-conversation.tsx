@@ -12,10 +12,10 @@ import type { TreeNode } from "./node-tree.ts";
 
 type ModelCall = NodeDetail["model_calls"][number];
 
-/** Parts that are open from the start; the others are asked for when they are opened. */
+/** Steps that are open from the start; others are loaded when they are opened. */
 const OPEN = 6;
 
-/** What a model with tools said at each step, and what its calls were answered, in the order of time. */
+/** What a model with tools wrote at each step, and the results of its tool calls, in order of time. */
 export function Conversation({
   runId,
   parts,
@@ -59,7 +59,7 @@ function Part({
   const step = stepOf(part.path);
   const call = step === null ? undefined : calls.findLast((each) => each.step === step);
   const tool = toolOf(data?.inputs);
-  const title = step === null ? `Call ${tool?.name ?? part.label}` : `Step ${step}`;
+  const title = step === null ? `Tool call: ${tool?.name ?? part.label}` : `Step ${step}`;
   return (
     <details open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
@@ -83,7 +83,7 @@ function Part({
           {step === null ? <ToolCall data={data} /> : <Said data={data} />}
           {data.child_run_id !== null && (
             <button type="button" className="button button-small" onClick={() => onOpen(part.path)}>
-              <Icon name="open" /> Open the sub-flow
+              <Icon name="open" /> Open subflow
             </button>
           )}
         </div>
@@ -92,11 +92,11 @@ function Part({
   );
 }
 
-/** The model, its tokens, cost and time. */
+/** Model, tokens, cost and duration of a call. */
 function CallFacts({ call }: { readonly call: ModelCall }): JSX.Element {
   const facts = [
     call.model,
-    `${call.input_tokens.toLocaleString()} in, ${call.output_tokens.toLocaleString()} out${call.estimated ? " (estimated)" : ""}`,
+    `${call.input_tokens.toLocaleString()} input, ${call.output_tokens.toLocaleString()} output tokens${call.estimated ? " (estimated)" : ""}`,
     ...(call.cost_usd === null ? [] : [dollars(call.cost_usd)]),
     duration(call.latency_ms),
     call.finish_reason,
@@ -110,7 +110,7 @@ function ToolCall({ data }: { readonly data: NodeDetail }): JSX.Element {
     <>
       <span className="small muted">Arguments</span>
       <Value value={tool ? (tool.edited ?? tool.arguments) : data.inputs} label={`Arguments of ${data.path}`} />
-      {tool?.edited !== undefined && <span className="small muted">A person has changed them before the call.</span>}
+      {tool?.edited !== undefined && <span className="small muted">Edited by a person before the call.</span>}
       <span className="small muted">Result</span>
       <Value value={data.output} label={`Result of ${data.path}`} />
     </>
@@ -126,13 +126,13 @@ function Said({ data }: { readonly data: NodeDetail }): JSX.Element {
     <>
       {messages && <Messages messages={messages} />}
       {typeof text === "string" && text !== "" ? (
-        <Value value={text} label={`What was said at ${data.path}`} />
+        <Value value={text} label={`Text of ${data.path}`} />
       ) : (
-        wanted.length === 0 && <Value value={data.output} label={`Answer of ${data.path}`} />
+        wanted.length === 0 && <Value value={data.output} label={`Output of ${data.path}`} />
       )}
       {wanted.length > 0 && (
         <p className="small">
-          Wants called: {wanted.map(({ name }) => (typeof name === "string" ? name : "?")).join(", ")}
+          Requested tools: {wanted.map(({ name }) => (typeof name === "string" ? name : "?")).join(", ")}
         </p>
       )}
     </>
@@ -144,7 +144,7 @@ export interface Message {
   readonly content: unknown;
 }
 
-/** The messages in what a model was asked; null where there are none. */
+/** The messages in the inputs of a model call; null if there are none. */
 export function messagesOf(inputs: unknown): Message[] | null {
   const { messages } = (inputs ?? {}) as { messages?: unknown };
   if (!Array.isArray(messages)) return null;

@@ -5,7 +5,6 @@ import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
 import { useWritten } from "../../api/live-texts.ts";
 import type { LiveTexts } from "../../api/live-texts.ts";
-import { toProblem } from "../../api/problem.ts";
 import { isTerminal, nodeOptions } from "../../api/runs.ts";
 import type { NodeDetail, NodeRun, Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
@@ -27,14 +26,14 @@ import { nameAt } from "./flow-shape.ts";
 import type { FlowShape } from "./flow-shape.ts";
 import { useNodeNames } from "./node-names.tsx";
 
-/** Of a node that has not ended, null is no value: nothing is recorded yet. */
+/** In these states, null means that nothing is recorded yet. */
 const OPEN_STATES: readonly string[] = ["PENDING", "RUNNING", "RETRYING", "PAUSED"];
 const NOT_YET: Readonly<Record<NodeValue, string>> = {
-  inputs: "None are recorded yet.",
-  output: "The node has given nothing yet.",
+  inputs: "No inputs recorded yet.",
+  output: "No output yet.",
 };
 
-/** One node of a run: its inputs, output and error, what it asked models, and the text that one is writing. */
+/** One node of a run: inputs, output, error, model calls, and the text that a model is writing. */
 export function NodeDetails({
   run,
   nodes,
@@ -60,7 +59,7 @@ export function NodeDetails({
       <div className="spread">
         <h2 className="wrap">{node?.label ?? planned?.name ?? path}</h2>
         <button type="button" className="button button-quiet button-small" onClick={() => onSelect(null)}>
-          <Icon name="cross" /> The whole run
+          <Icon name="cross" /> Back to run
         </button>
       </div>
       {node && record ? (
@@ -69,11 +68,11 @@ export function NodeDetails({
           <div className="row">
             {record.child_run_id !== null && (
               <button type="button" className="button" onClick={() => onOpen(path)}>
-                <Icon name="open" /> Open the sub-flow
+                <Icon name="open" /> Open subflow
               </button>
             )}
-            <GoOn run={run} nodes={nodes} node={record} />
-            <CopyButton text={curlOfNode(run.run_id, path)} label="request for this node as curl">
+            <ResumeFromHere run={run} nodes={nodes} node={record} />
+            <CopyButton text={curlOfNode(run.run_id, path)} label="curl command that reads this node">
               Copy as curl
             </CopyButton>
           </div>
@@ -84,13 +83,13 @@ export function NodeDetails({
           <Recorded run={run} node={node} record={record} onSelect={onSelect} onOpen={onOpen} />
         </>
       ) : (
-        <p className="muted">{planned?.type}. The run has not come to this node.</p>
+        <p className="muted">Type: {planned?.type}. The run has not reached this node.</p>
       )}
     </div>
   );
 }
 
-/** What is asked for once the node is looked at: the values are not with the run. */
+/** The recorded values of a node; they are not part of the run and are loaded when it is opened. */
 function Recorded({
   run,
   node,
@@ -108,7 +107,7 @@ function Recorded({
     ...nodeOptions(run.run_id, record.path),
     placeholderData: keepPreviousData,
   });
-  if (error) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
+  if (error) return <Failure fault={error} retry={() => void refetch()} />;
   if (data === undefined || data.path !== record.path) return <Loading what="the node" rows={4} />;
   const items = node.children.filter(({ index }) => index !== null);
   const isConversation = node.children.length > items.length;
@@ -143,8 +142,8 @@ function Values({ runId, data }: { readonly runId: string; readonly data: NodeDe
       <div className="spread">
         <h3>Inputs</h3>
         {request !== null && (
-          <CopyButton text={request} label="the request that it made as curl">
-            Its request as curl
+          <CopyButton text={request} label="HTTP request of this node as curl">
+            Copy HTTP request as curl
           </CopyButton>
         )}
       </div>
@@ -152,7 +151,7 @@ function Values({ runId, data }: { readonly runId: string; readonly data: NodeDe
       <h3>Output</h3>
       {data.truncated && !data.long_values.includes("output") && (
         <p className="small muted">
-          Too long to keep with the record: this is its beginning. The run's outputs are whole.
+          Only the beginning of this value is stored with the run. The run's outputs are complete.
         </p>
       )}
       <AnyLength runId={runId} data={data} member="output" />
@@ -174,7 +173,7 @@ function AnyLength({
     if (data[member] === null && isOpen) return <p className="muted">{NOT_YET[member]}</p>;
     return <Value value={data[member]} label={labelOf(data, member)} />;
   }
-  // Another attempt's value begins at its first page.
+  // The key makes the value of another attempt start at its first page.
   return <LongValue key={`${data.path} ${data.attempts}`} runId={runId} node={data} member={member} />;
 }
 
@@ -184,7 +183,7 @@ function Fault({ node: { error, state } }: { readonly node: NodeRun }): JSX.Elem
     <Notice tone={state === "RETRYING" ? "warn" : "bad"}>
       <span className="wrap">
         <strong>{error.code}</strong> {error.message}
-        {error.retryable ? " The same could go well another time." : ""}
+        {error.retryable ? " This error may be temporary. A retry can succeed." : ""}
         <Hint text={error.hint} />
       </span>
     </Notice>
@@ -196,7 +195,7 @@ function Written({ texts, path }: { readonly texts: LiveTexts; readonly path: st
   if (written === undefined) return null;
   return (
     <>
-      <h3>Being written</h3>
+      <h3>Streaming output</h3>
       <p className="written value-box" aria-live="off">
         {written}
       </p>
@@ -204,21 +203,21 @@ function Written({ texts, path }: { readonly texts: LiveTexts; readonly path: st
   );
 }
 
-/** Says of a node that was taken over where it ran. */
+/** Links a reused node to the run that executed it. */
 function Origin({ run, node }: { readonly run: Run; readonly node: NodeRun }): JSX.Element | null {
   if (!node.reused || run.resumed_from === null) return null;
   return (
     <Notice tone="info">
       <span>
-        Reused: it ran in an <Link to={links.run(run.resumed_from.run_id, { node: node.path })}>earlier run</Link>, and
-        not again in this one.
+        Reused from an <Link to={links.run(run.resumed_from.run_id, { node: node.path })}>earlier run</Link>; not
+        executed in this one.
       </span>
     </Notice>
   );
 }
 
-/** A new run from here on: of a run that has ended, and a node that has. */
-function GoOn({
+/** Button that resumes a finished run from this node. */
+function ResumeFromHere({
   run,
   nodes,
   node,
@@ -235,7 +234,7 @@ function GoOn({
   return (
     <>
       <button type="button" className="button" onClick={() => setOpen(true)}>
-        <Icon name="fork" /> Go on from {top === node.path ? "this node" : (nameAt(names, top) ?? top)}…
+        <Icon name="fork" /> Resume from {top === node.path ? "this node" : (nameAt(names, top) ?? top)}…
       </button>
       {open && <ForkDialog run={run} nodes={nodes} from={top} onClose={() => setOpen(false)} />}
     </>

@@ -12,19 +12,19 @@ export function NodeFacts({ node }: { readonly node: NodeRun }): JSX.Element {
       <Fact term="State">
         <Status state={node.state} />
       </Fact>
-      <Fact term="Kind">
+      <Fact term="Type">
         {node.type} <NodeName name={null} path={node.path} />
       </Fact>
-      <Fact term="Began">
+      <Fact term="Started">
         <Time at={node.started_at} />
       </Fact>
-      <Fact term="Took">
+      <Fact term="Duration">
         <Elapsed from={node.started_at} to={node.finished_at} />
       </Fact>
       <Fact term="Attempts">{node.attempts}</Fact>
       {usage.total_tokens > 0 && (
         <Fact term="Tokens">
-          {usage.input_tokens.toLocaleString()} in, {usage.output_tokens.toLocaleString()} out
+          {usage.input_tokens.toLocaleString()} input, {usage.output_tokens.toLocaleString()} output
           {usage.cost_usd !== null && `, ${dollars(usage.cost_usd)}`}
         </Fact>
       )}
@@ -37,12 +37,12 @@ export function NodeFacts({ node }: { readonly node: NodeRun }): JSX.Element {
   );
 }
 
-/** What was spent; small sums keep their first figures. */
+/** A cost in dollars; small amounts keep their first digits. */
 export function dollars(amount: number): string {
   return `${amount === 0 || amount >= 0.01 ? amount.toFixed(4) : amount.toPrecision(2)} USD`;
 }
 
-/** Each attempt of a node that was tried more than once: when, how long, and why it failed. */
+/** The attempts of a node that was retried: time, duration, and error. */
 export function Attempts({ log }: { readonly log: NodeRun["attempt_log"] }): JSX.Element | null {
   if (log.length === 0) return null;
   return (
@@ -60,9 +60,9 @@ export function Attempts({ log }: { readonly log: NodeRun["attempt_log"] }): JSX
                   <code>{error.code}</code> {error.message}
                 </>
               ) : ended_at === null ? (
-                "under way"
+                "running"
               ) : (
-                "went well"
+                "succeeded"
               )}
             </span>
           </li>

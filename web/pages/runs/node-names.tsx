@@ -5,7 +5,7 @@ import type { Run } from "../../api/runs.ts";
 import { namesOf } from "./flow-shape.ts";
 import type { NodeNames } from "./flow-shape.ts";
 
-/** The names in a run's version of the flow: a record of a node has its id alone. */
+/** Node names from the run's flow version; the record of a node holds only its ID. */
 export function useNodeNames({ project_id, flow_version }: Pick<Run, "project_id" | "flow_version">): NodeNames {
   const { data } = useQuery(flowOptions(project_id, flow_version));
   return useMemo(() => namesOf(data?.flow), [data]);

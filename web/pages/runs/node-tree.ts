@@ -2,17 +2,17 @@ import type { NodeRun } from "../../api/runs.ts";
 import { nameAt, pathInFlow } from "./flow-shape.ts";
 import type { NodeNames } from "./flow-shape.ts";
 
-/** A node of a run with what is inside of it, or an item of a map or loop, which has no record of its own. */
+/** A node of a run with its children, or an item of a map or loop, which has no record of its own. */
 export interface TreeNode {
   readonly path: string;
-  /** What a person calls it: its name in the flow, or the last part of the path. */
+  /** Display name: the name in the flow, or else the last part of the path. */
   readonly label: string;
-  /** The last part of the path, where the label is not it; otherwise null. */
+  /** The last part of the path if the label is a name; otherwise null. */
   readonly id: string | null;
-  /** Of an item null. */
+  /** The record of a node; null for an item. */
   readonly run: NodeRun | null;
   readonly children: TreeNode[];
-  /** Of an item the one around it. */
+  /** The number of an item; null for a node. */
   readonly index: number | null;
 }
 
@@ -23,14 +23,14 @@ export interface NodeTree {
 
 const ITEM = /^(.*)\[(\d+)\]$/s;
 
-/** The place around a path: `map-0[3]` of `map-0[3]/http-0`, `map-0` of the item `map-0[3]`; null at the top. */
+/** The parent of a path: `map-0[3]` for `map-0[3]/http-0`, `map-0` for the item `map-0[3]`; null at the top. */
 export function around(path: string, isItem: boolean): string | null {
   if (isItem) return ITEM.exec(path)?.[1] ?? null;
   const end = path.lastIndexOf("/");
   return end === -1 ? null : path.slice(0, end);
 }
 
-/** The nodes of a run as a tree: items are made of the paths of what is inside of them. */
+/** The nodes of a run as a tree. Items have no record, so they are derived from the paths of their nodes. */
 export function treeOf(nodes: readonly NodeRun[], names: NodeNames, ranks: ReadonlyMap<string, number>): NodeTree {
   const byPath = new Map<string, TreeNode>();
   const roots: TreeNode[] = [];
@@ -63,14 +63,17 @@ export function treeOf(nodes: readonly NodeRun[], names: NodeNames, ranks: Reado
     if (node) attach(node);
   }
   const rankOf = ({ path }: TreeNode): number => ranks.get(pathInFlow(path)) ?? 0;
-  // Many begin within one millisecond: then the flow says which comes first.
+  // Many nodes start within the same millisecond; their order then follows the flow.
   const inOrder = (a: TreeNode, b: TreeNode): number =>
     (a.index ?? -1) - (b.index ?? -1) || compared(startOf(a), startOf(b)) || rankOf(a) - rankOf(b);
   for (const { children } of byPath.values()) children.sort(inOrder);
   return { roots: roots.sort(inOrder), byPath };
 }
 
-/** When it started or, where it never did, was done with; last of all what waits. Texts of one form are in the order of the times. */
+/**
+ * When a node started, or was skipped or cancelled without a start; "~" sorts waiting nodes last. All times have the
+ * same format, so comparing them as text is correct.
+ */
 const startOf = ({ run }: TreeNode): string => run?.started_at ?? run?.finished_at ?? "~";
 
 const compared = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
@@ -82,7 +85,7 @@ function called(path: string, names: NodeNames): Pick<TreeNode, "label" | "id"> 
 }
 
 const ENDED: readonly string[] = ["COMPLETED", "SKIPPED", "FAILED", "CANCELLED"];
-/** Of what is inside an item the first of these that there is. */
+/** An item has the first of these states that any of its nodes has. */
 const WORST = ["PAUSED", "RETRYING", "RUNNING", "FAILED", "CANCELLED"];
 
 export function stateOf({ run, children }: TreeNode): string {
@@ -91,12 +94,12 @@ export function stateOf({ run, children }: TreeNode): string {
   return WORST.find((state) => states.has(state)) ?? "COMPLETED";
 }
 
-/** From when to when; of an item from the first node in it to the last. */
+/** Start and end; for an item, from its first node to its last. */
 export function timesOf({ run, children }: TreeNode): { readonly from: string | null; readonly to: string | null } {
   if (run) return { from: run.started_at, to: run.finished_at };
   const times = children.map(timesOf);
   let [first, last]: [string | null, string | null] = [null, null];
-  // All of one form: their order as texts is that of the times.
+  // All times have the same format, so comparing them as text is correct.
   for (const { from, to } of times) {
     if (from !== null && (first === null || from < first)) first = from;
     if (to !== null && (last === null || to > last)) last = to;
@@ -104,14 +107,14 @@ export function timesOf({ run, children }: TreeNode): { readonly from: string | 
   return { from: first, to: times.some(({ from, to }) => from !== null && to === null) ? null : last };
 }
 
-/** How many items a map or loop has come to, and how many of them have ended. */
+/** Number of items that a map or loop has started, and how many of them have finished. */
 export function itemsOf({ children }: TreeNode): { readonly all: number; readonly done: number } | null {
   const items = children.filter(({ index }) => index !== null);
   if (items.length === 0) return null;
   return { all: items.length, done: items.filter((item) => ENDED.includes(stateOf(item))).length };
 }
 
-/** Every place around a path, the outermost first. */
+/** All ancestors of a path, outermost first. */
 export function placesAround(tree: NodeTree, path: string): string[] {
   const places: string[] = [];
   for (let node = tree.byPath.get(path); node;) {
@@ -123,7 +126,7 @@ export function placesAround(tree: NodeTree, path: string): string[] {
   return places;
 }
 
-/** The innermost item that a place is in, or is; null for the flow itself. */
+/** The innermost item that contains, or is, the path; null for the flow itself. */
 export function scopeOf(tree: NodeTree, path: string | null): string | null {
   if (path === null) return null;
   const places = [...placesAround(tree, path), path];

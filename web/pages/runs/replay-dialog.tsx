@@ -1,8 +1,7 @@
 import { useState } from "react";
 import type { JSX } from "react";
 import { useNavigate } from "react-router";
-import { newIntent } from "../../api/client.ts";
-import { toProblem } from "../../api/problem.ts";
+import { useIntent } from "../../api/intent.ts";
 import { replayRun, useRunAction } from "../../api/runs.ts";
 import type { Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
@@ -10,12 +9,13 @@ import { CopyCurl } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Failure, Notice } from "../../parts/states.tsx";
+import { isCut } from "../../parts/value.tsx";
 import { VersionField } from "./fork-dialog.tsx";
-import { InputsForm, isCut, useEditedInputs } from "./inputs-form.tsx";
+import { InputsForm, useEditedInputs } from "./inputs-form.tsx";
 
-/** Starts a run of its own with the same inputs or others. */
+/** Starts a new run with the same or changed inputs. */
 export function ReplayDialog({ run, onClose }: { readonly run: Run; readonly onClose: () => void }): JSX.Element {
-  const [intent] = useState(newIntent);
+  const intent = useIntent();
   const replay = useRunAction(replayRun);
   const navigate = useNavigate();
   const [version, setVersion] = useState(run.flow_version);
@@ -26,7 +26,7 @@ export function ReplayDialog({ run, onClose }: { readonly run: Run; readonly onC
   const given = { ...run.inputs, ...changed };
   const body = { project_id, version, inputs: given, user_id, metadata, tags, mode: "async" as const };
   return (
-    <Dialog title="Run again" onClose={onClose}>
+    <Dialog title="Rerun" onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -47,17 +47,17 @@ export function ReplayDialog({ run, onClose }: { readonly run: Run; readonly onC
         <InputsForm inputs={inputs} />
         {cut.length > 0 && (
           <Notice tone="warn">
-            {cut.join(", ")}: too long to be shown whole here. Give it again, or use Go on from….
+            Too long to load here: {cut.join(", ")}. Enter the value again, or close this dialog and use Resume from….
           </Notice>
         )}
-        {replay.error && <Failure fault={toProblem(replay.error)} />}
+        {replay.error && <Failure fault={replay.error} />}
         <div className="row">
           <button
             type="submit"
             className="button button-primary"
             disabled={replay.isPending || changed === null || cut.length > 0}
           >
-            Run
+            Rerun
           </button>
           <CopyCurl command={curlOfCall("POST", "/v2/runs", body)} />
         </div>

@@ -1,9 +1,10 @@
 import { useState } from "react";
 import type { JSX } from "react";
+import { Link } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
 import { cancelRun, isTerminal, useRunAction } from "../../api/runs.ts";
 import type { NodeRun, Run } from "../../api/runs.ts";
+import { links } from "../../links.ts";
 import { CopyButton, CopyCurl } from "../../parts/copy.tsx";
 import { curlOfCall } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -11,13 +12,13 @@ import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/states.tsx";
 import { CompareDialog } from "./compare-dialog.tsx";
-import { DatasetDialog } from "./dataset-dialog.tsx";
+import { DatasetDialog } from "../dataset-dialog.tsx";
 import { ForkDialog } from "./fork-dialog.tsx";
 import { ReplayDialog } from "./replay-dialog.tsx";
 
 type Action = "cancel" | "replay" | "resume" | "compare" | "dataset";
 
-/** Actions on a run in its present state, for users who may take them. */
+/** Actions that a run allows in its current state, for users who may take them. */
 export function RunActions({ run, nodes }: { readonly run: Run; readonly nodes: readonly NodeRun[] }): JSX.Element {
   const may = useMay("editor", run.project_id);
   const mayEdit = useMay("editor");
@@ -27,24 +28,29 @@ export function RunActions({ run, nodes }: { readonly run: Run; readonly nodes: 
   return (
     <>
       <CopyButton text={location.href} label="link to this view">
-        Share
+        Copy link
       </CopyButton>
       <button type="button" className="button button-quiet button-small" onClick={() => setAction("compare")}>
         <Icon name="compare" /> Compare…
       </button>
       {mayEdit && isTerminal(run.state) && (
         <button type="button" className="button button-quiet button-small" onClick={() => setAction("dataset")}>
-          <Icon name="plus" /> Dataset row…
+          <Icon name="plus" /> Add to dataset…
         </button>
       )}
       {may && isTerminal(run.state) && (
+        <Link className="button button-quiet button-small" to={links.valuesInEditor(run.project_id, run.run_id)}>
+          <Icon name="open" /> Open in editor with these values
+        </Link>
+      )}
+      {may && isTerminal(run.state) && (
         <button type="button" className="button" onClick={() => setAction("resume")}>
-          <Icon name="fork" /> Go on from…
+          <Icon name="fork" /> Resume from…
         </button>
       )}
       {may && isTerminal(run.state) && (
         <button type="button" className="button" onClick={() => setAction("replay")}>
-          <Icon name="retry" /> Run again…
+          <Icon name="retry" /> Rerun…
         </button>
       )}
       {may && !isTerminal(run.state) && (
@@ -74,7 +80,7 @@ function CancelDialog({ run, onClose }: DialogProps): JSX.Element {
   const [isAtOnce, setAtOnce] = useState(false);
   const body = { mode: isAtOnce ? ("terminate" as const) : ("graceful" as const), ...(reason !== "" && { reason }) };
   return (
-    <Dialog title="Cancel the run" onClose={onClose}>
+    <Dialog title="Cancel run" onClose={onClose}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -82,12 +88,12 @@ function CancelDialog({ run, onClose }: DialogProps): JSX.Element {
           cancel.mutate({ run_id: run.run_id, ...body }, { onSuccess: onClose });
         }}
       >
-        <p>Running nodes are asked to stop, and no later node starts. Finished work is not undone.</p>
-        <Field label="Reason" hint="Kept with the run.">
+        <p>Running nodes are asked to stop and no further node starts. Completed work is not undone.</p>
+        <Field label="Reason" hint="Saved with the run.">
           {(control) => (
             <input
               className="input"
-              maxLength={1000}
+              maxLength={500}
               data-first
               value={reason}
               onChange={(event) => setReason(event.target.value)}
@@ -96,16 +102,16 @@ function CancelDialog({ run, onClose }: DialogProps): JSX.Element {
           )}
         </Field>
         <label className="check">
-          <input type="checkbox" checked={isAtOnce} onChange={(event) => setAtOnce(event.target.checked)} /> At once,
-          without waiting for the nodes under way
+          <input type="checkbox" checked={isAtOnce} onChange={(event) => setAtOnce(event.target.checked)} /> Terminate
+          now, without letting running nodes clean up
         </label>
-        {cancel.error && <Failure fault={toProblem(cancel.error)} />}
+        {cancel.error && <Failure fault={cancel.error} />}
         <div className="row">
           <button type="submit" className="button button-danger" disabled={cancel.isPending}>
-            Cancel the run
+            Cancel run
           </button>
           <button type="button" className="button" onClick={onClose}>
-            Keep it running
+            Keep running
           </button>
           <CopyCurl command={curlOfCall("POST", `/v2/runs/${run.run_id}/cancel`, body)} />
         </div>

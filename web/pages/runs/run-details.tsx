@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link } from "react-router";
-import { forksOptions, isTerminal } from "../../api/runs.ts";
+import { RUN_TYPE_NAMES, forksOptions, isTerminal, reasonOf } from "../../api/runs.ts";
 import type { Run, RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
 import { CopyButton, Id, shortId } from "../../parts/copy.tsx";
@@ -14,32 +14,34 @@ import { useNodeNames } from "./node-names.tsx";
 import { curlOfRun, curlOfStart } from "./curl.ts";
 import { Value } from "../../parts/value.tsx";
 
-/** The run as a whole: what went in, what came out, and where it comes from. */
+/** The run as a whole: inputs, outputs, and its origin. */
 export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element {
   const resumed = run.resumed_from;
+  const reason = reasonOf(run);
+  const isRerun = resumed?.node_id === null && run.nodes?.some(({ reused }) => reused) !== true;
   const nameOf = useProjectName();
   return (
     <div className="stack">
       <div className="spread">
-        <h2>The run</h2>
+        <h2>Run details</h2>
         <div className="row">
-          <CopyButton text={curlOfStart(run)} label="request that starts such a run as curl">
-            Start as curl
+          <CopyButton text={curlOfStart(run)} label="curl command that starts a run like this one">
+            Copy start request
           </CopyButton>
-          <CopyButton text={curlOfRun(run.run_id)} label="request that reads the run as curl">
-            Read as curl
+          <CopyButton text={curlOfRun(run.run_id)} label="curl command that reads this run">
+            Copy read request
           </CopyButton>
         </div>
       </div>
-      <p className="muted small">Choose a node in the picture or the timeline to see what it took and gave.</p>
+      <p className="muted small">Select a node in the graph or timeline to see its inputs and output.</p>
       <h3>Inputs</h3>
       <Value value={run.inputs} label="Inputs" />
       <h3>Outputs</h3>
-      {run.outputs === null ? <p className="muted">None yet.</p> : <Value value={run.outputs} label="Outputs" />}
+      {run.outputs === null ? <p className="muted">No outputs yet.</p> : <Value value={run.outputs} label="Outputs" />}
       <dl className="facts">
-        <Fact term="Started by">{run.run_type.replace("_", " ")}</Fact>
+        <Fact term="Run type">{RUN_TYPE_NAMES[run.run_type]}</Fact>
         <Fact term="Project">
-          <Id id={run.project_id} label="project id">
+          <Id id={run.project_id} label="project ID">
             <Link to={links.runs({ project_id: run.project_id })} title={run.project_id}>
               {nameOf(run.project_id)}
             </Link>
@@ -47,10 +49,10 @@ export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element
         </Fact>
         <Fact term="User">{run.user_id ?? "-"}</Fact>
         <Fact term="Tags">{run.tags.length === 0 ? "-" : run.tags.join(", ")}</Fact>
-        {run.state_reason !== null && <Fact term="Reason">{run.state_reason}</Fact>}
+        {reason !== null && <Fact term="Reason">{reason}</Fact>}
         {run.parent_run_id !== null && (
           <Fact term="Parent run">
-            <Id id={run.parent_run_id} label="parent run's id">
+            <Id id={run.parent_run_id} label="parent run's ID">
               <Link to={links.run(run.parent_run_id)} title={run.parent_run_id}>
                 {shortId(run.parent_run_id)}
               </Link>
@@ -58,8 +60,8 @@ export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element
           </Fact>
         )}
         {resumed && (
-          <Fact term="Goes on from">
-            <Id id={resumed.run_id} label="earlier run's id">
+          <Fact term={isRerun ? "Rerun of" : "Resumed from"}>
+            <Id id={resumed.run_id} label="earlier run's ID">
               <Link to={links.run(resumed.run_id)} title={resumed.run_id}>
                 {shortId(resumed.run_id)}
               </Link>
@@ -68,8 +70,8 @@ export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element
           </Fact>
         )}
         <Forks run={run} />
-        <Fact term="Workflow">
-          <Id id={run.temporal.workflow_id} label="workflow id" />
+        <Fact term="Temporal workflow">
+          <Id id={run.temporal.workflow_id} label="workflow ID" />
         </Fact>
       </dl>
       {Object.keys(run.metadata).length > 0 && (
@@ -79,22 +81,22 @@ export function RunDetails({ run }: { readonly run: RunWithNodes }): JSX.Element
         </>
       )}
       <p>
-        <Link to={links.runs({ parent_run_id: run.run_id })}>Runs that this one started</Link>
+        <Link to={links.runs({ parent_run_id: run.run_id })}>View child runs</Link>
       </p>
     </div>
   );
 }
 
-/** The runs that go on from this one. */
+/** Runs that resume or rerun this one. */
 function Forks({ run }: { readonly run: RunWithNodes }): JSX.Element | null {
   const { data } = useQuery({ ...forksOptions(run.run_id), enabled: isTerminal(run.state) });
   if (data === undefined || data.data.length === 0) return null;
   return (
-    <Fact term="Gone on with in">
+    <Fact term="Resumed or rerun as">
       <ul>
         {data.data.map((fork) => (
           <li key={fork.run_id} className="row">
-            <Id id={fork.run_id} label="later run's id">
+            <Id id={fork.run_id} label="later run's ID">
               <Link to={links.run(fork.run_id)} title={fork.run_id}>
                 {shortId(fork.run_id)}
               </Link>
@@ -103,12 +105,12 @@ function Forks({ run }: { readonly run: RunWithNodes }): JSX.Element | null {
           </li>
         ))}
       </ul>
-      {data.has_more && <Link to={links.runs({ resumed_from: run.run_id })}>All of them</Link>}
+      {data.has_more && <Link to={links.runs({ resumed_from: run.run_id })}>View all later runs</Link>}
     </Fact>
   );
 }
 
-/** Where one run goes on from another: what the flow calls that node. */
+/** Name of the node from which a run was resumed. */
 function At({ run, path }: { readonly run: Run; readonly path: string | null }): JSX.Element | null {
   const names = useNodeNames(run);
   if (path === null) return null;

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
 import { useSearchParams } from "react-router";
-import { RUN_STATES, RUN_TYPES, projectsOptions } from "../../api/runs.ts";
+import { RUN_STATES, RUN_TYPES, RUN_TYPE_NAMES, projectsOptions } from "../../api/runs.ts";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { ProjectSelect } from "../../parts/project-select.tsx";
@@ -21,7 +21,7 @@ const MORE = [
   "stuck",
 ];
 
-/** Every filter of the list. They are in the address: back, reload and a shared link keep them. */
+/** All filters of the list. The URL holds them, so that back, reload and shared links keep them. */
 export function RunFiltersBar(): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const [more, setMore] = useState(MORE.some((name) => search.has(name)));
@@ -59,18 +59,27 @@ export function RunFiltersBar(): JSX.Element {
             );
           })}
         </div>
-        <button type="button" className="button button-quiet" aria-expanded={more} onClick={() => setMore(!more)}>
+        <button
+          type="button"
+          className="button button-quiet button-small"
+          aria-expanded={more}
+          onClick={() => setMore(!more)}
+        >
           {more ? "Fewer filters" : "More filters"}
         </button>
         {search.size > 0 && (
-          <button type="button" className="button button-quiet" onClick={() => setSearch(new URLSearchParams())}>
-            Clear
+          <button
+            type="button"
+            className="button button-quiet button-small"
+            onClick={() => setSearch(new URLSearchParams())}
+          >
+            Clear filters
           </button>
         )}
       </div>
       {more && (
         <div className="filter-grid">
-          <Field label="Started by">
+          <Field label="Run type">
             {(control) => (
               <select
                 className="input"
@@ -78,19 +87,19 @@ export function RunFiltersBar(): JSX.Element {
                 onChange={(event) => set("run_type", event.target.value)}
                 {...control}
               >
-                <option value="">Anything</option>
+                <option value="">All types</option>
                 {RUN_TYPES.map((type) => (
                   <option key={type} value={type}>
-                    {type.replace("_", " ")}
+                    {RUN_TYPE_NAMES[type]}
                   </option>
                 ))}
               </select>
             )}
           </Field>
-          <TextFilter name="user_id" label="User id" />
+          <TextFilter name="user_id" label="User ID" />
           <TextFilter name="tag" label="Tag" />
-          <TextFilter name="parent_run_id" label="Parent run" />
-          <TextFilter name="resumed_from" label="Goes on from run" />
+          <TextFilter name="parent_run_id" label="Parent run ID" />
+          <TextFilter name="resumed_from" label="Resumed from run ID" />
           <TimeFilter name="created_after" label="Created after" />
           <TimeFilter name="created_before" label="Created before" />
           <label className="check">
@@ -99,7 +108,7 @@ export function RunFiltersBar(): JSX.Element {
               checked={filters.stuck === true}
               onChange={(event) => set("stuck", event.target.checked ? "true" : null)}
             />
-            Only stuck ones
+            Stuck only
           </label>
         </div>
       )}
@@ -107,7 +116,7 @@ export function RunFiltersBar(): JSX.Element {
   );
 }
 
-/** Goes into the address when it is left or Enter is pressed, not with every letter. */
+/** Writes the filter to the URL on blur or Enter, not on every key. */
 function TextFilter({ name, label }: { readonly name: string; readonly label: string }): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const value = search.get(name) ?? "";
@@ -132,7 +141,7 @@ function TextFilter({ name, label }: { readonly name: string; readonly label: st
   );
 }
 
-/** In the reader's zone; the address and the API have UTC. */
+/** Shows local time; the URL and the API use UTC. */
 function TimeFilter({ name, label }: { readonly name: string; readonly label: string }): JSX.Element {
   const [search, setSearch] = useSearchParams();
   const value = search.get(name) ?? "";

@@ -4,7 +4,7 @@ import { stateOf } from "./node-tree.ts";
 import type { NodeTree } from "./node-tree.ts";
 import type { FlowShape } from "./flow-shape.ts";
 
-/** The flow's nodes with their states. Maps and loops are one node, with how many of their items have ended. */
+/** The nodes of the flow with their states. A map or loop is one node with the number of its finished items. */
 export function graphOf(
   flow: FlowShape,
   tree: NodeTree,
@@ -31,7 +31,7 @@ export function graphOf(
   return { nodes, edges };
 }
 
-/** The node of a picture in which a place is: `llm-0` of `llm-0/steps[1]`; null where it is not in it. */
+/** The node that contains a path in the graph of a scope: `llm-0` for `llm-0/steps[1]`; null if none does. */
 export function shownIn(scope: string | null, path: string | null): string | null {
   if (path === null) return null;
   const before = scope === null ? "" : `${scope}/`;

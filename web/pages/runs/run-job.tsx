@@ -2,28 +2,29 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX } from "react";
 import { Link, useSearchParams } from "react-router";
 import { useMay } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
 import { abortRunJob, runJobOptions, useRunJob } from "../../api/run-jobs.ts";
 import type { RunJob } from "../../api/run-jobs.ts";
 import { links } from "../../links.ts";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
-import { Failure, Loading } from "../../parts/states.tsx";
+import { Failure } from "../../parts/states.tsx";
 import { withFilter } from "./filters.ts";
 
-const DOING = { cancel: "Cancelling runs", resume: "Resuming runs", replay: "Running again" } as const;
+const DOING = { cancel: "Cancelling runs", resume: "Resuming runs", replay: "Rerunning runs" } as const;
 const STATES = {
-  PENDING: "will begin",
-  RUNNING: "under way",
-  COMPLETED: "done",
-  ABORTED: "aborted",
+  PENDING: "queued",
+  RUNNING: "running",
+  COMPLETED: "completed",
+  ABORTED: "stopped",
   FAILED: "failed",
 } as const;
 
-/** How far a job on many runs is, above the list; the address has its id. */
+/** Progress of a bulk run job, above the list; the URL holds its ID. */
 export function RunJobPanel({ jobId }: { readonly jobId: string }): JSX.Element {
   const [search, setSearch] = useSearchParams();
-  const { data, error, refetch } = useQuery(runJobOptions(jobId));
+  const job = useQuery(runJobOptions(jobId));
+  const { data } = job;
   const hide = (
     <button
       type="button"
@@ -35,20 +36,16 @@ export function RunJobPanel({ jobId }: { readonly jobId: string }): JSX.Element 
   );
   if (data === undefined) {
     return (
-      <section className="panel stack-tight" aria-label="Job">
+      <section className="panel stack-tight" aria-label="Bulk run job">
         <div className="spread">
-          {error ? (
-            <Failure fault={toProblem(error)} retry={() => void refetch()} />
-          ) : (
-            <Loading what="the job" rows={2} />
-          )}
+          <Fetched query={job} what="the job" rows={2} />
           {hide}
         </div>
       </section>
     );
   }
   return (
-    <section className="panel stack-tight" aria-label="Job">
+    <section className="panel stack-tight" aria-label="Bulk run job">
       <div className="spread">
         <h2>
           {DOING[data.action]}: {data.abort_requested && data.finished_at === null ? "stopping" : STATES[data.state]}
@@ -76,8 +73,8 @@ function Progress({ job: { counts } }: { readonly job: RunJob }): JSX.Element {
       />
       <p role="status">
         {done.toLocaleString()} of {matched.toLocaleString()} done
-        {skipped > 0 && `, ${skipped.toLocaleString()} had changed meanwhile`}
-        {failed > 0 && `, ${failed.toLocaleString()} could not be done`}
+        {skipped > 0 && `, ${skipped.toLocaleString()} skipped (state changed)`}
+        {failed > 0 && `, ${failed.toLocaleString()} failed`}
       </p>
     </>
   );
@@ -89,14 +86,14 @@ function Abort({ job }: { readonly job: RunJob }): JSX.Element | null {
   if (!may || job.finished_at !== null) return null;
   return (
     <>
-      {abort.error && <Failure fault={toProblem(abort.error)} />}
+      {abort.error && <Failure fault={abort.error} />}
       <button
         type="button"
         className="button button-danger button-small"
         disabled={abort.isPending || job.abort_requested}
         onClick={() => abort.mutate(job.job_id)}
       >
-        <Icon name="stop" /> Abort
+        <Icon name="stop" /> Stop job
       </button>
     </>
   );
@@ -106,7 +103,7 @@ function Errors({ job: { errors, counts } }: { readonly job: RunJob }): JSX.Elem
   if (errors.length === 0) return null;
   return (
     <details>
-      <summary>Why {errors.length < counts.failed && `(the first ${errors.length})`}</summary>
+      <summary>Errors {errors.length < counts.failed && `(first ${errors.length})`}</summary>
       <ul className="stack-tight">
         {errors.map(({ run_id, code, message }, index) => (
           <li key={run_id ?? index} className="wrap">

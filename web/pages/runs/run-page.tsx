@@ -4,12 +4,12 @@ import type { JSX } from "react";
 import { Link, useParams, useSearchParams } from "react-router";
 import { useLiveRun } from "../../api/live.ts";
 import type { LiveState } from "../../api/live.ts";
-import { ApiProblem, toProblem } from "../../api/problem.ts";
 import { isTerminal, projectsOptions, runOptions } from "../../api/runs.ts";
 import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { nameAt } from "./flow-shape.ts";
 import { useNodeNames } from "./node-names.tsx";
 import { RunActions } from "./run-actions.tsx";
@@ -18,34 +18,31 @@ import type { Crumb } from "./run-stage.tsx";
 import { Summary, Trouble } from "./run-summary.tsx";
 import "./run.css";
 
-const LIVE_WORDS: Readonly<Record<LiveState, string>> = { live: "Live", polling: "Asking every 2 s", ended: "" };
+const LIVE_WORDS: Readonly<Record<LiveState, string>> = { live: "Live", polling: "Refreshing every 2 s", ended: "" };
 
-/** One run: its flow with the state of each node, when what happened, and what each node took and gave. */
+/** One run: its flow with the state of each node, a timeline, and the inputs and outputs of each node. */
 export function RunPage(): JSX.Element {
   const { runId = "" } = useParams();
-  const { data: run, error, isPending, refetch } = useQuery(runOptions(runId));
-  if (isPending) return <Loading what="the run" rows={8} />;
-  if (run === undefined) {
-    if (error instanceof ApiProblem && (error.status === 404 || error.status === 422))
-      return (
+  return (
+    <Fetched
+      query={useQuery(runOptions(runId))}
+      what="the run"
+      rows={8}
+      missing={
         <>
-          <PageHead title="Run" />
-          <Empty title="There is no such run" action={<Link to={links.runs()}>All runs</Link>}>
-            It may have been removed after its time, or belong to another organisation.
+          <PageHead />
+          <Empty title="Run not found" action={<Link to={links.runs()}>All runs</Link>}>
+            It may have been deleted by the retention policy, or it belongs to another organisation.
           </Empty>
         </>
-      );
-    return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
-  }
-  return (
-    <>
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      <LoadedRun key={run.run_id} run={run} />
-    </>
+      }
+    >
+      {(run) => <LoadedRun key={run.run_id} run={run} />}
+    </Fetched>
   );
 }
 
-/** What is looked at: the sub-flows one is in, from the outermost, and a place in the run of the innermost. It is in the address. */
+/** The visible part, held in the URL: the open subflows, outermost first, and the selected node in the innermost run. */
 interface View {
   readonly via: readonly string[];
   readonly node: string | null;
@@ -76,7 +73,7 @@ function LoadedRun({ run }: { readonly run: RunWithNodes }): JSX.Element {
   const nodes = run.nodes ?? [];
   return (
     <>
-      <PageHead title={name}>
+      <PageHead title={name} about="Inputs, outputs and every node of this run.">
         {live !== "ended" && (
           <span className={`live ${live === "live" ? "live-on" : "live-off"}`}>{LIVE_WORDS[live]}</span>
         )}
@@ -89,7 +86,7 @@ function LoadedRun({ run }: { readonly run: RunWithNodes }): JSX.Element {
   );
 }
 
-/** A run, or the sub-flow of it that is looked at. */
+/** A run, or the open child run inside it. */
 function Within({
   run,
   texts,
@@ -124,8 +121,8 @@ function Within({
   const next = [...crumbs, { label: nameAt(names, at) ?? at, via: via.slice(0, depth + 1) }];
   if (child == null)
     return (
-      <Empty title="There is no sub-flow here yet" action={<Link to={links.run(run.run_id)}>The whole run</Link>}>
-        {at} has not started a run of its own.
+      <Empty title="Subflow not started" action={<Link to={links.run(run.run_id)}>Back to run</Link>}>
+        {at} has not started its child run yet.
       </Empty>
     );
   return <Child runId={child} view={view} crumbs={next} />;
@@ -140,12 +137,15 @@ function Child({
   readonly view: View;
   readonly crumbs: readonly Crumb[];
 }): JSX.Element {
-  const { data: run, error, refetch } = useQuery(runOptions(runId));
+  const child = useQuery(runOptions(runId));
+  const { data: run } = child;
   const { texts } = useLiveRun(runId, {
     ended: run === undefined || isTerminal(run.state),
     depth: crumbs.length - 1,
   });
-  if (run) return <Within run={run} texts={texts} view={view} crumbs={crumbs} />;
-  if (error) return <Failure fault={toProblem(error)} retry={() => void refetch()} />;
-  return <Loading what="the sub-flow" rows={8} />;
+  return (
+    <Fetched query={child} what="the subflow" rows={8}>
+      {(loaded) => <Within run={loaded} texts={texts} view={view} crumbs={crumbs} />}
+    </Fetched>
+  );
 }

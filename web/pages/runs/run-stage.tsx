@@ -3,7 +3,6 @@ import { Suspense, lazy, useCallback, useMemo, useState } from "react";
 import type { JSX } from "react";
 import { Link } from "react-router";
 import type { LiveTexts } from "../../api/live-texts.ts";
-import { toProblem } from "../../api/problem.ts";
 import { flowOptions } from "../../api/runs.ts";
 import type { RunWithNodes } from "../../api/runs.ts";
 import { links } from "../../links.ts";
@@ -21,19 +20,19 @@ import { flowShape, flowWithin, pathInFlow, ranksOf } from "./flow-shape.ts";
 import { graphOf, shownIn } from "./run-graph-data.ts";
 import { timelineRows } from "./timeline-rows.ts";
 
-// A third of the page's weight; the rest is read meanwhile.
+// The graph is a third of the page's code, so it loads in parallel with the data.
 const graphChunk = import("../../parts/graph/flow-graph.tsx");
-// Where it does not arrive, the picture says so and not the page.
+// A failed load must not break the page; the graph shows the error instead.
 graphChunk.catch(() => undefined);
 const FlowGraph = lazy(async () => ({ default: (await graphChunk).FlowGraph }));
 
-/** A run, or the sub-flow of one, on the way to what is shown. */
+/** One level of the breadcrumb: the run or an open subflow. */
 export interface Crumb {
   readonly label: string;
   readonly via: readonly string[];
 }
 
-/** The picture of a run's flow, the details of what is chosen in it, and the timeline: one choice for all of them. */
+/** Graph of a run's flow, details of the selected node, and timeline; all three share one selection. */
 export function RunStage({
   run,
   texts,
@@ -48,7 +47,7 @@ export function RunStage({
   readonly selected: string | null;
   readonly crumbs: readonly Crumb[];
   readonly onSelect: (path: string | null) => void;
-  /** Opens the sub-flow of a node. */
+  /** Opens the child run of a subflow node. */
   readonly onEnter: (path: string) => void;
   readonly onLeave: (via: readonly string[], node: string | null) => void;
 }): JSX.Element {
@@ -80,9 +79,9 @@ export function RunStage({
       <div className="run-stage">
         <section className="panel panel-flush run-graph" aria-label="Flow">
           {flowError ? (
-            <Failure fault={toProblem(flowError)} />
+            <Failure fault={flowError} />
           ) : (
-            <Boundary what="picture" place={`${run.run_id} ${scope}`}>
+            <Boundary what="flow graph" place={`${run.run_id} ${scope}`}>
               <Suspense fallback={<Loading what="the flow" />}>
                 {version && (
                   <FlowGraph
@@ -123,7 +122,7 @@ export function RunStage({
   );
 }
 
-/** Of a map or loop the item to look at first: one that has failed, or is under way, or the first. */
+/** The item of a map or loop to show first: one that failed, one that is running, or the first. */
 function firstItem(tree: NodeTree, path: string): string {
   const items = tree.byPath.get(path)?.children.filter(({ index }) => index !== null) ?? [];
   const failed = items.find(({ children }) => children.some(({ run }) => run?.state === "FAILED"));
@@ -131,7 +130,7 @@ function firstItem(tree: NodeTree, path: string): string {
   return (failed ?? running ?? items[0])?.path ?? path;
 }
 
-/** The way from the run down to what the picture shows, and to the items beside it. */
+/** Breadcrumb from the run to the visible flow, with links to other items. */
 function Crumbs({
   run,
   crumbs,
@@ -156,7 +155,7 @@ function Crumbs({
     onClick: () => onSelect(beside[at + by]?.path ?? scope),
   });
   return (
-    <nav className="spread" aria-label="Where in the run">
+    <nav className="spread" aria-label="Breadcrumb">
       <ol className="row crumbs">
         {crumbs.map(({ label, via }, index) => (
           <li key={via.join(" ")}>
@@ -185,7 +184,7 @@ function Crumbs({
         {at !== -1 && (
           <>
             <button type="button" className="button button-small" {...step(-1)}>
-              Item before
+              Previous item
             </button>
             <button type="button" className="button button-small" {...step(1)}>
               Next item
@@ -194,7 +193,7 @@ function Crumbs({
         )}
         {crumbs.length > 1 && (
           <Link className="button button-small" to={links.run(run.run_id)}>
-            <Icon name="open" /> As a page of its own
+            <Icon name="open" /> Open child run
           </Link>
         )}
       </div>
@@ -216,7 +215,7 @@ function InTime({
   const [folds, setFolds] = useState<ReadonlyMap<string, boolean>>(new Map());
   const rows = useMemo(() => {
     const open = new Set([...folds].flatMap(([path, isOpen]) => (isOpen ? [path] : [])));
-    // What is chosen is seen, unless somebody has folded it.
+    // The parents of the selected node are unfolded, unless the user has folded them.
     if (selected !== null)
       for (const place of placesAround(tree, selected)) if (folds.get(place) !== false) open.add(place);
     return timelineRows(tree, open);
@@ -229,7 +228,7 @@ function InTime({
     <section className="stack-tight" aria-labelledby="timeline">
       <h2 id="timeline">Timeline</h2>
       {run.nodes_truncated === true && (
-        <Notice tone="warn">The first {run.nodes?.length.toLocaleString()} nodes are shown; the run has more.</Notice>
+        <Notice tone="warn">Showing the first {run.nodes?.length.toLocaleString()} nodes; the run has more.</Notice>
       )}
       <div className="panel panel-flush">
         <Timeline

@@ -9,15 +9,15 @@ import { NodeName } from "../../parts/node-name.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Elapsed, Time } from "../../parts/time.tsx";
 
-/** How a run stands, in a line of facts. */
+/** State of a run in one line of facts. */
 export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
   const { usage, progress_data: done } = run;
   const facts: ReadonlyArray<readonly [string, JSX.Element | string | number]> = [
     ["State", <Status key="state" state={run.state} />],
-    ["Run", <Id key="id" id={run.run_id} label="run id" />],
+    ["Run ID", <Id key="id" id={run.run_id} label="run ID" />],
     ["Version", run.flow_version],
     ["Created", <Time key="created" at={run.created_at} />],
-    ["Took", <Elapsed key="took" from={run.started_at} to={run.finished_at} />],
+    ["Duration", <Elapsed key="duration" from={run.started_at} to={run.finished_at} />],
     ["Nodes", `${done.completed_nodes + done.skipped_nodes} of ${done.total_nodes}`],
     ["Tokens", usage.total_tokens === 0 ? "-" : usage.total_tokens.toLocaleString()],
     ["Cost", usage.total_tokens === 0 || usage.cost_usd === null ? "-" : `${usage.cost_usd.toFixed(4)} USD`],
@@ -33,7 +33,7 @@ export function Summary({ run }: { readonly run: RunWithNodes }): JSX.Element {
   );
 }
 
-/** What went wrong, or what is waited for, before anything else: with the way to it. */
+/** The error of a run, or what it waits for, with a link to the node; shown above everything else. */
 export function Trouble({
   run,
   onSelect,
@@ -75,13 +75,13 @@ export function Trouble({
       {open.map((pause) => (
         <div key={pause.pause_id} className="notice">
           <span className="wrap">
-            Waits for a decision:{" "}
+            Waiting for approval:{" "}
             <strong>
               <MarkdownLine text={pause.message} />
             </strong>
           </span>
           <Link className="button button-small" to={links.pause(pause.pause_id)}>
-            Decide
+            Review
           </Link>
         </div>
       ))}
@@ -89,10 +89,10 @@ export function Trouble({
   );
 }
 
-/** What helps, below what happened. */
+/** How to fix an error, below the error itself. */
 export function Hint({ text }: { readonly text: string | null }): JSX.Element | null {
   if (text === null) return null;
-  return <span className="hint">What helps: {text}</span>;
+  return <span className="hint">How to fix: {text}</span>;
 }
 
 function ShowNode({
@@ -104,7 +104,7 @@ function ShowNode({
 }): JSX.Element {
   return (
     <button type="button" className="button button-small" onClick={() => onSelect(path)}>
-      Show the node
+      Show node
     </button>
   );
 }

@@ -1,34 +1,34 @@
-import type { JSX, ReactNode } from "react";
+import type { JSX } from "react";
 import { Link } from "react-router";
+import { RUN_TYPE_NAMES } from "../../api/runs.ts";
 import type { Run } from "../../api/runs.ts";
 import { links } from "../../links.ts";
-import { useColumns } from "../../parts/columns.tsx";
-import { CopyCurl, shortId } from "../../parts/copy.tsx";
+import { CopyButton, shortId } from "../../parts/copy.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { List } from "../../parts/list/list.tsx";
 import { MarkdownLine } from "../../parts/markdown/markdown.tsx";
 import { useProjectName } from "../project-names.ts";
 import { Status } from "../../parts/status.tsx";
-import { Table } from "../../parts/table.tsx";
 import type { Column } from "../../parts/table.tsx";
 import { Elapsed, Time, duration } from "../../parts/time.tsx";
 
 const SHOWN = { wideOnly: true, choice: "shown" } as const;
 const LEAST = { ...SHOWN, widestOnly: true } as const;
 const HIDDEN = { wideOnly: true, choice: "hidden" } as const;
-/** All but the name of the run, which needs its project. */
+/** All columns except the run's name, which needs its project. */
 const COLUMNS: ReadonlyArray<Column<Run>> = [
-  { id: "note", head: "What", ...SHOWN, cell: (run) => <Note run={run} /> },
-  // Seen in a narrow window without going to the side.
+  { id: "note", head: "Details", ...SHOWN, cell: (run) => <Note run={run} /> },
+  // This column stays visible in a narrow window, without horizontal scrolling.
   { id: "created", head: "Created", cell: (run) => <Time at={run.created_at} /> },
   {
     id: "took",
-    head: "Took",
+    head: "Duration",
     number: true,
     ...SHOWN,
     cell: (run) => <Elapsed from={run.started_at} to={run.finished_at} />,
   },
   { id: "version", head: "Version", number: true, ...LEAST, cell: (run) => run.flow_version },
-  { id: "type", head: "Started by", ...LEAST, cell: (run) => run.run_type.replace("_", " ") },
+  { id: "type", head: "Run type", ...LEAST, cell: (run) => RUN_TYPE_NAMES[run.run_type] },
   { id: "user", head: "User", ...HIDDEN, cell: (run) => <span className="run-error">{run.user_id ?? "-"}</span> },
   { id: "tags", head: "Tags", ...HIDDEN, cell: (run) => <span className="run-error">{run.tags.join(", ")}</span> },
   {
@@ -45,53 +45,62 @@ const COLUMNS: ReadonlyArray<Column<Run>> = [
     ...HIDDEN,
     cell: (run) => run.usage.total_tokens.toLocaleString(),
   },
-  { id: "cost", head: "USD", number: true, ...HIDDEN, cell: (run) => run.usage.cost_usd?.toFixed(4) ?? "-" },
-  { id: "queued", head: "Waited", number: true, ...HIDDEN, cell: (run) => duration(run.queued_ms) },
-  { id: "ended", head: "Ended", ...HIDDEN, cell: (run) => <Time at={run.finished_at} /> },
+  { id: "cost", head: "Cost (USD)", number: true, ...HIDDEN, cell: (run) => run.usage.cost_usd?.toFixed(4) ?? "-" },
+  { id: "queued", head: "Queue time", number: true, ...HIDDEN, cell: (run) => duration(run.queued_ms) },
+  { id: "ended", head: "Finished", ...HIDDEN, cell: (run) => <Time at={run.finished_at} /> },
 ];
 
-/** Runs as a table, with the columns that its reader wants. */
-export function RunTable({
-  runs,
-  command,
-  notice,
-}: {
-  readonly runs: readonly Run[];
-  /** What there is to say of the list. */
-  readonly notice: ReactNode;
-  /** What lists them, for a shell. */
-  readonly command: string;
-}): JSX.Element {
+/** Runs as a table with the columns that the user has chosen. */
+export function RunTable(
+  list: Pick<Parameters<typeof List<Run>>[0], "query" | "onClear" | "line" | "order" | "selection">,
+): JSX.Element {
   const nameOf = useProjectName();
-  const { shown, chooser } = useColumns<Run>("runs", [
-    { id: "state", head: "State", cell: (run) => <Status state={run.state} /> },
-    {
-      id: "run",
-      head: "Run",
-      cell: (run) => (
-        <Link className="run-name" to={links.run(run.run_id)} data-row title={run.run_id}>
-          <span className="wrap" title={nameOf(run.project_id)}>
-            {nameOf(run.project_id)}
-          </span>
-          <code>{shortId(run.run_id)}</code>
-        </Link>
-      ),
-    },
-    ...COLUMNS,
-  ]);
   return (
-    <div className="stack-tight" data-list>
-      <div className="list-line">
-        {notice}
-        <CopyCurl command={command} />
-        {chooser}
-      </div>
-      <Table dense caption="Runs" columns={shown} rows={runs} keyOf={(run) => run.run_id} />
-    </div>
+    <List
+      {...list}
+      dense
+      items="runs"
+      caption="Runs"
+      more="Load older runs"
+      placeholder={10}
+      keyOf={(run) => run.run_id}
+      empty={{
+        title: "No runs yet",
+        text: (
+          <>
+            Start one with <code>{START}</code> or <code>POST /v2/runs</code>. It appears here at once.
+          </>
+        ),
+        action: (
+          <CopyButton text={START} label="command">
+            Copy command
+          </CopyButton>
+        ),
+      }}
+      columns={[
+        { id: "state", head: "State", cell: (run) => <Status state={run.state} /> },
+        {
+          id: "run",
+          head: "Run",
+          cell: (run) => (
+            <Link className="run-name" to={links.run(run.run_id)} data-row title={run.run_id}>
+              <span className="wrap" title={nameOf(run.project_id)}>
+                {nameOf(run.project_id)}
+              </span>
+              <code>{shortId(run.run_id)}</code>
+            </Link>
+          ),
+        },
+        ...COLUMNS,
+      ]}
+    />
   );
 }
 
-/** What happened at a node. The id of one that has a name comes last: a line has room for little. */
+/** The command that starts a run. */
+const START = "millrace run <project>";
+
+/** A message about a node. The ID of a named node comes last, because a narrow line cuts it off first. */
 function AtNode({
   name,
   path,
@@ -115,7 +124,7 @@ function AtNode({
   );
 }
 
-/** The one thing worth saying of a run in a list. */
+/** The most important fact about a run in a list: its error, what it waits for, and so on. */
 function Note({ run }: { readonly run: Run }): JSX.Element | null {
   if (run.error) {
     return (

@@ -1,74 +1,104 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
 import type { JSX } from "react";
 import { useSearchParams } from "react-router";
-import { toProblem } from "../../api/problem.ts";
+import { useMay } from "../../api/accounts.ts";
 import { newestRunsOptions, runsOptions, useRunsInPlace } from "../../api/runs.ts";
+import { CopyCurl } from "../../parts/copy.tsx";
 import { NewerNotice } from "../../parts/list-changes.tsx";
-import { MoreButton } from "../../parts/more-button.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
 import { curlOfRuns } from "./curl.ts";
 import { BulkActions } from "./bulk-actions.tsx";
-import { filtersOf, withFilter } from "./filters.ts";
+import { filtersOf, orderOf, withFilter } from "./filters.ts";
 import { RunFiltersBar } from "./run-filters.tsx";
 import { RunJobPanel } from "./run-job.tsx";
 import { RunTable } from "./run-table.tsx";
 import "./runs.css";
 
-/** The list of runs. It stays as it was read: newer runs are announced above it and shown when asked for; states change in place. */
+/** Rows that can be selected; one bulk action names at most as many runs. */
+const MOST_SELECTED = 100;
+
+/** The list of runs. Newer runs are announced above it and shown on request; states of listed runs change in place. */
 export function RunsPage(): JSX.Element {
   const [search] = useSearchParams();
   const job = search.get("job");
-  const filters = withFilter(search, "job", null);
+  const listed = withFilter(search, "job", null);
+  const name = listed.toString();
+  // A selection belongs to the list that it was made in.
+  const [selected, setSelected] = useState<{ readonly name: string; readonly runs: ReadonlySet<string> }>({
+    name,
+    runs: new Set(),
+  });
+  const chosen = selected.name === name ? selected.runs : new Set<string>();
   return (
     <>
-      <PageHead title="Runs">
-        <BulkActions />
+      <PageHead about="All runs, newest first.">
+        <BulkActions chosen={[...chosen]} />
       </PageHead>
       <RunFiltersBar />
       {job !== null && <RunJobPanel jobId={job} />}
-      <RunList key={filters.toString()} search={filters} />
+      <RunList key={name} search={listed} chosen={chosen} onChoose={(runs) => setSelected({ name, runs })} />
     </>
   );
 }
 
-function RunList({ search }: { readonly search: URLSearchParams }): JSX.Element {
+function RunList({
+  search,
+  chosen,
+  onChoose,
+}: {
+  readonly search: URLSearchParams;
+  readonly chosen: ReadonlySet<string>;
+  readonly onChoose: (runs: ReadonlySet<string>) => void;
+}): JSX.Element {
+  const [, setSearch] = useSearchParams();
   const filters = filtersOf(search);
-  const list = useInfiniteQuery(runsOptions(filters));
-  const { data: newest } = useQuery({ ...newestRunsOptions(filters), enabled: list.data !== undefined });
+  const order = orderOf(search);
+  const list = useInfiniteQuery(runsOptions(filters, order));
+  // Of a list that starts with the oldest run, newer ones are not at the top.
+  const isNewestFirst = order === "desc";
+  const { data: newest } = useQuery({
+    ...newestRunsOptions(filters),
+    enabled: list.data !== undefined && isNewestFirst,
+  });
   const shown = list.data?.pages.flatMap((page) => page.data) ?? [];
-  useRunsInPlace(filters, shown);
-  if (list.isPending) return <Loading what="runs" rows={10} />;
-  if (list.data === undefined) return <Failure fault={toProblem(list.error)} retry={() => void list.refetch()} />;
-
-  const notice = (
-    <NewerNotice
-      newest={newest}
-      top={shown[0]?.run_id ?? ""}
-      idOf={({ run_id }) => run_id}
-      words={["run", "runs"]}
-      isReading={list.isRefetching}
-      onShow={() => void list.refetch()}
-    />
-  );
-  if (shown.length === 0 && (newest?.data ?? []).length === 0)
-    return search.size === 0 ? (
-      <Empty title="No run yet">
-        Deploy a flow and run it: <code>npx millrace run</code>, or <code>POST /v2/runs</code>. It is here as soon as it
-        exists.
-      </Empty>
-    ) : (
-      <Empty title="No run matches">Take a filter away, or wait: runs that match appear by themselves.</Empty>
-    );
+  useRunsInPlace(filters, order, shown);
+  const mayAct = useMay("editor");
+  const hasFilters = withFilter(search, "order", null).size > 0;
   return (
-    <>
-      <RunTable runs={shown} notice={notice} command={curlOfRuns(filters)} />
-      {list.hasNextPage && (
-        <div className="row">
-          <MoreButton pages={list}>Older runs</MoreButton>
-        </div>
-      )}
-      {list.error !== null && <Failure fault={toProblem(list.error)} retry={() => void list.fetchNextPage()} />}
-    </>
+    <RunTable
+      query={list}
+      onClear={hasFilters ? () => setSearch(new URLSearchParams()) : undefined}
+      line={
+        list.data && (
+          <>
+            {isNewestFirst && (
+              <NewerNotice
+                newest={newest}
+                top={shown[0]?.run_id ?? ""}
+                idOf={({ run_id }) => run_id}
+                words={["run", "runs"]}
+                isReading={list.isRefetching}
+                onShow={() => void list.refetch()}
+              />
+            )}
+            <CopyCurl command={curlOfRuns({ ...filters, ...(!isNewestFirst && { order }) })} />
+          </>
+        )
+      }
+      order={{
+        column: "created",
+        value: order,
+        onChange: (value) => setSearch((known) => withFilter(known, "order", value === "desc" ? null : value)),
+      }}
+      {...(mayAct && {
+        selection: {
+          chosen,
+          onChange: onChoose,
+          nameOf: ({ run_id }) => `run ${run_id}`,
+          most: MOST_SELECTED,
+        },
+      })}
+    />
   );
 }

@@ -6,7 +6,7 @@ import type { NodeTree, TreeNode } from "./node-tree.ts";
 
 const WAITING: readonly string[] = ["approval", "delay", "subflow"];
 
-/** The rows of the timeline: what is folded is one row. */
+/** The rows of the timeline; a folded node is one row. */
 export function timelineRows(tree: NodeTree, open: ReadonlySet<string>): TimelineRow[] {
   const rows: TimelineRow[] = [];
   const add = (node: TreeNode, depth: number): void => {
@@ -28,7 +28,7 @@ export function timelineRows(tree: NodeTree, open: ReadonlySet<string>): Timelin
   return rows;
 }
 
-/** How many items are done, how many attempts were made, or that it was taken over. */
+/** How many items are finished, how many attempts were made, or that the node was reused. */
 export function noteOf(node: TreeNode): string | null {
   const { run } = node;
   if (run?.reused === true) return "reused";
@@ -45,10 +45,10 @@ function barsOf(node: TreeNode): TimelineBar[] {
   const state = stateOf(node);
   const waits = run !== null && (WAITING.includes(run.type) || run.state === "PAUSED");
   const { word, tone } = lookOf(state);
-  return [{ from, to, kind: waits ? "wait" : "work", tone, title: waits ? "Waits" : word }];
+  return [{ from, to, kind: waits ? "wait" : "work", tone, title: waits ? "Waiting" : word }];
 }
 
-/** A bar an attempt, and between them the wait for the next one. */
+/** One bar per attempt, with the wait for the next attempt between them. */
 function attemptBars({ attempt_log, state, finished_at }: NodeRun): TimelineBar[] {
   return attempt_log.flatMap((attempt, index): TimelineBar[] => {
     const { started_at, ended_at, error, next_attempt_at } = attempt;
@@ -65,6 +65,6 @@ function attemptBars({ attempt_log, state, finished_at }: NodeRun): TimelineBar[
     };
     const until = next ?? (finished_at === null ? next_attempt_at : null);
     if (error === null || to === null || until === null || Date.parse(until) <= Date.parse(to)) return [work];
-    return [work, { from: to, to: until, kind: "pause", tone: "quiet", title: "Waits for the next attempt" }];
+    return [work, { from: to, to: until, kind: "pause", tone: "quiet", title: "Waiting for the next attempt" }];
   });
 }

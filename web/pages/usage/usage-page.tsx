@@ -2,19 +2,22 @@ import { useQuery } from "@tanstack/react-query";
 import type { JSX, ReactNode } from "react";
 import { Link } from "react-router";
 import type { Schemas } from "../../api/client.ts";
-import { toProblem } from "../../api/problem.ts";
 import { usageOptions } from "../../api/system.ts";
 import { links } from "../../links.ts";
 import { HowFarBack, hoursOf } from "../../parts/how-far-back.tsx";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { PageHead } from "../../parts/page.tsx";
 import { useFilters } from "../filters.ts";
 import { useProjectName } from "../project-names.ts";
-import { Empty, Failure, Loading } from "../../parts/states.tsx";
+import { Empty } from "../../parts/states.tsx";
 import { UsageTable } from "../../parts/usage-table.tsx";
+
+/** The longest time range that can be chosen. */
+const LONGEST = "720";
 
 type Row = Schemas["UsageReport"]["data"][number];
 
-/** What models have cost: by model, by project and by day; of all models, or of one. */
+/** Cost of model calls by model, project and day; for all models, or for one. */
 export function UsagePage(): JSX.Element {
   const [search, put] = useFilters();
   const hours = hoursOf(search.get("hours"));
@@ -25,7 +28,7 @@ export function UsagePage(): JSX.Element {
   const query = { hours: Number(hours), ...(model !== undefined && { model }) };
   return (
     <>
-      <PageHead title="Usage of models">
+      <PageHead about="Calls, tokens and cost by model, project and day.">
         <select
           className="input input-short"
           aria-label="Model"
@@ -43,6 +46,20 @@ export function UsagePage(): JSX.Element {
       {model === undefined && (
         <Part
           by="model"
+          empty={
+            <Empty
+              title="No model calls"
+              action={
+                hours !== LONGEST && (
+                  <button type="button" className="button" onClick={() => put("hours", LONGEST)}>
+                    Change time range
+                  </button>
+                )
+              }
+            >
+              Model calls in this time range appear here.
+            </Empty>
+          }
           query={{ ...query, group_by: "model" }}
           nameOf={({ key }) => (
             <Link className="wrap" to={links.usage({ hours, model: key })} data-row>
@@ -53,6 +70,18 @@ export function UsagePage(): JSX.Element {
       )}
       <Part
         by="project"
+        {...(model !== undefined && {
+          empty: (
+            <Empty
+              title="No model calls match these filters"
+              action={
+                <button type="button" className="button" onClick={() => put("model", null)}>
+                  Clear filters
+                </button>
+              }
+            />
+          ),
+        })}
         query={{ ...query, group_by: "project" }}
         nameOf={({ key }, from) =>
           key === JUDGES ? (
@@ -69,37 +98,41 @@ export function UsagePage(): JSX.Element {
   );
 }
 
-/** What the API calls the calls of evaluators, which belong to no project. */
+/** The key under which the API sums calls of evaluators, which belong to no project. */
 const JUDGES = "judges";
 
 function Part({
   by,
   query,
   nameOf,
+  empty,
 }: {
   readonly by: string;
   readonly query: Parameters<typeof usageOptions>[0];
   readonly nameOf: (row: Row, from: string) => ReactNode;
-}): JSX.Element {
-  const { data, error, isPending, refetch } = useQuery(usageOptions(query));
+  /** Shown if there are no calls. */
+  readonly empty?: ReactNode;
+}): JSX.Element | null {
+  const usage = useQuery(usageOptions(query));
+  // Without calls all parts are empty, and only the first says so.
+  if (usage.data?.data.length === 0 && empty === undefined) return null;
   return (
     <section className="stack-tight" aria-label={`By ${by}`}>
       <h2>By {by}</h2>
-      {isPending && <Loading what={`usage by ${by}`} rows={2} />}
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data?.data.length === 0 && (
-        <div className="panel panel-flush">
-          <Empty title="No model was asked">Choose a longer time, or another model.</Empty>
-        </div>
-      )}
-      {data && data.data.length > 0 && (
-        <UsageTable
-          caption={`Usage by ${by}`}
-          head={by.replace(/^./, (first) => first.toUpperCase())}
-          rows={data.data}
-          nameOf={(row) => nameOf(row, data.from)}
-        />
-      )}
+      <Fetched query={usage} what={`usage by ${by}`} rows={2}>
+        {({ data, from }) =>
+          data.length === 0 ? (
+            <div className="panel">{empty}</div>
+          ) : (
+            <UsageTable
+              caption={`Usage by ${by}`}
+              head={by.replace(/^./, (first) => first.toUpperCase())}
+              rows={data}
+              nameOf={(row) => nameOf(row, from)}
+            />
+          )
+        }
+      </Fetched>
     </section>
   );
 }

@@ -2,20 +2,20 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
 import { useMay } from "../../api/accounts.ts";
-import { toProblem } from "../../api/problem.ts";
 import type { Schemas } from "../../api/client.ts";
 import { bodyOf, deliveryOptions, retryDelivery, signedAt, useWebhookChange } from "../../api/webhooks.ts";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { CopyButton, Id } from "../../parts/copy.tsx";
 import { curl } from "../../parts/curl.ts";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Failure, Loading, Notice } from "../../parts/states.tsx";
+import { Failure, Notice } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Time, duration } from "../../parts/time.tsx";
 import { Value } from "../../parts/value.tsx";
 import { SignatureChecker } from "./signature-checker.tsx";
 import type { SignatureStart } from "./signature-checker.tsx";
 
-/** What was sent, and what each attempt got for an answer. */
+/** The sent event, and the response to each attempt. */
 export function DeliveryDialog({
   subscriptionId,
   deliveryId,
@@ -26,57 +26,57 @@ export function DeliveryDialog({
   readonly onClose: () => void;
 }): JSX.Element {
   const isEditor = useMay("editor");
-  const { data, error, isPending, refetch } = useQuery(deliveryOptions(subscriptionId, deliveryId));
+  const delivery = useQuery(deliveryOptions(subscriptionId, deliveryId));
   const retry = useWebhookChange(retryDelivery);
   const [checked, setChecked] = useState<SignatureStart | null>(null);
   if (checked)
     return <SignatureChecker subscriptionId={subscriptionId} start={checked} onClose={() => setChecked(null)} />;
   return (
     <Dialog title="Delivery" onClose={onClose} wide>
-      {isPending && <Loading what="the delivery" />}
-      {error !== null && <Failure fault={toProblem(error)} retry={() => void refetch()} />}
-      {data && (
-        <>
-          <div className="spread">
-            <span className="row">
-              <Status state={data.status} /> <strong>{data.event_type}</strong>{" "}
-              <Id id={data.event_id} label="event id" />
-            </span>
-            {isEditor && (
-              <button
-                type="button"
-                className="button"
-                disabled={retry.isPending}
-                onClick={() => retry.mutate({ subscription_id: subscriptionId, delivery_id: deliveryId })}
-              >
-                Send again
-              </button>
-            )}
-          </div>
-          {retry.error && <Failure fault={toProblem(retry.error)} />}
-          {retry.isSuccess && <Notice tone="good">It is being sent again.</Notice>}
-          <h3>What is sent</h3>
-          <Value value={data.event} label="The event" />
-          <h3>Attempts</h3>
-          {data.attempts_made.length === 0 && <p className="muted">None yet.</p>}
-          <ol className="stack-tight">
-            {data.attempts_made.map((attempt) => (
-              <Attempt
-                key={attempt.attempt}
-                attempt={attempt}
-                headers={headersOf(data, attempt)}
-                body={bodyOf(data)}
-                onCheck={setChecked}
-              />
-            ))}
-          </ol>
-        </>
-      )}
+      <Fetched query={delivery} what="the delivery">
+        {(data) => (
+          <>
+            <div className="spread">
+              <span className="row">
+                <Status state={data.status} /> <strong>{data.event_type}</strong>{" "}
+                <Id id={data.event_id} label="event ID" />
+              </span>
+              {isEditor && (
+                <button
+                  type="button"
+                  className="button"
+                  disabled={retry.isPending}
+                  onClick={() => retry.mutate({ subscription_id: subscriptionId, delivery_id: deliveryId })}
+                >
+                  Redeliver
+                </button>
+              )}
+            </div>
+            {retry.error && <Failure fault={retry.error} />}
+            {retry.isSuccess && <Notice tone="good">Redelivery started.</Notice>}
+            <h3>Payload</h3>
+            <Value value={data.event} label="Event payload" />
+            <h3>Attempts</h3>
+            {data.attempts_made.length === 0 && <p className="muted">No attempts yet.</p>}
+            <ol className="stack-tight">
+              {data.attempts_made.map((attempt) => (
+                <Attempt
+                  key={attempt.attempt}
+                  attempt={attempt}
+                  headers={headersOf(data, attempt)}
+                  body={bodyOf(data)}
+                  onCheck={setChecked}
+                />
+              ))}
+            </ol>
+          </>
+        )}
+      </Fetched>
     </Dialog>
   );
 }
 
-/** What tells one attempt from another. The signature is made for each anew, and not kept. */
+/** The headers that differ between attempts. The signature is computed per attempt and not stored. */
 function headersOf(
   delivery: Schemas["WebhookDeliveryDetail"],
   attempt: Schemas["WebhookAttempt"],
@@ -104,7 +104,7 @@ function Attempt({
     <li className="panel stack-tight">
       <span className="spread">
         <strong>
-          {attempt.attempt}. {attempt.status_code ?? attempt.error?.code ?? "No answer"}
+          {attempt.attempt}. {attempt.status_code ?? attempt.error?.code ?? "No response"}
         </strong>
         <span className="muted">
           <Time at={attempt.at} /> · {duration(attempt.duration_ms)}
@@ -119,7 +119,7 @@ function Attempt({
             tabIndex={0}
             aria-label={`Request of attempt ${attempt.attempt}`}
           >
-            {[`POST ${attempt.url}`, ...lines, "webhook-signature: v1,… (made for each attempt, not kept)"].join("\n")}
+            {[`POST ${attempt.url}`, ...lines, "webhook-signature: v1,… (computed per attempt, not stored)"].join("\n")}
           </pre>
           <div className="row">
             <CopyButton text={curl({ method: "POST", url: attempt.url, headers, body })} label="request as curl">
@@ -130,16 +130,16 @@ function Attempt({
               className="button button-small"
               onClick={() => onCheck({ headers: [...lines, "webhook-signature: "].join("\n"), body })}
             >
-              Check its signature…
+              Check signature…
             </button>
           </div>
         </div>
       </details>
       {attempt.error && <span className="wrap">{attempt.error.message}</span>}
       {attempt.response_body !== null && attempt.response_body !== "" ? (
-        <Value value={attempt.response_body} label={`Answer to attempt ${attempt.attempt}`} />
+        <Value value={attempt.response_body} label={`Response to attempt ${attempt.attempt}`} />
       ) : (
-        attempt.status_code !== null && <span className="muted">The answer had no body.</span>
+        attempt.status_code !== null && <span className="muted">Empty response body.</span>
       )}
     </li>
   );

@@ -10,12 +10,12 @@ import { Time } from "../../parts/time.tsx";
 import { Submit } from "../../parts/submit.tsx";
 
 const AGES = [
-  ["PT1H", "The last hour"],
-  ["P1D", "The last day"],
-  ["P7D", "The last 7 days"],
+  ["PT1H", "Last hour"],
+  ["P1D", "Last day"],
+  ["P7D", "Last 7 days"],
 ] as const;
 
-/** Sends what a stretch of time brought once more; of its own accord only what did not arrive. */
+/** Sends the events of a period again; by default only the ones that were not delivered. */
 export function Replay({
   subscriptionId,
   onClose,
@@ -41,16 +41,16 @@ export function Replay({
           });
         })}
       >
-        <p>Events are sent once more under their own ids: a receiver that has had one already can skip it.</p>
-        <Field label="Which">
+        <p>Sends past events again with their original IDs, so a receiver can skip events it has already processed.</p>
+        <Field label="Events">
           {(control) => (
             <select className="input" name="which" {...control}>
-              <option value="failed">What was not delivered</option>
-              <option value="all">All of them</option>
+              <option value="failed">Undelivered only</option>
+              <option value="all">All</option>
             </select>
           )}
         </Field>
-        <Field label="Of" errors={age === "" ? [] : errorsAt(problem, "since")}>
+        <Field label="Period" errors={age === "" ? [] : errorsAt(problem, "since")}>
           {(control) => (
             <select className="input" value={age} onChange={(event) => setAge(event.target.value)} {...control}>
               {AGES.map(([value, name]) => (
@@ -58,7 +58,7 @@ export function Replay({
                   {name}
                 </option>
               ))}
-              <option value="">From one time to another</option>
+              <option value="">Custom range</option>
             </select>
           )}
         </Field>
@@ -90,8 +90,8 @@ function Started({
     <Dialog title="Replay" onClose={onClose}>
       <Notice tone="good">
         <span>
-          The replay of {replay.only_failed ? "what was not delivered" : "all events"} from <Time at={replay.since} />{" "}
-          to <Time at={replay.until} /> has started. Its deliveries are in the list.
+          Replay started: {replay.only_failed ? "undelivered events" : "all events"} from <Time at={replay.since} /> to{" "}
+          <Time at={replay.until} />. The deliveries appear in the list.
         </span>
       </Notice>
       <div className="row">

@@ -1,7 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import type { JSX } from "react";
-import { toProblem } from "../../api/problem.ts";
 import { findSent } from "../../api/webhooks.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field } from "../../parts/field.tsx";
@@ -13,13 +12,13 @@ import { Submit } from "../../parts/submit.tsx";
 import { checkSignature, parseHeaders } from "./signature.ts";
 import type { Finding } from "./signature.ts";
 
-/** What a receiver is given to begin with. */
+/** Values that the checker is prefilled with. */
 export interface SignatureStart {
   readonly headers: string;
   readonly body: string;
 }
 
-/** Says why a receiver does not believe a delivery. The secret stays in the browser. */
+/** Explains why a receiver rejects the signature of a delivery. The secret stays in the browser. */
 export function SignatureChecker({
   subscriptionId,
   start = { headers: "", body: "" },
@@ -41,14 +40,14 @@ export function SignatureChecker({
   if (!("subtle" in crypto))
     return (
       <Dialog title="Check a signature" onClose={onClose}>
-        <Notice tone="warn">Browsers compute signatures on pages that come by https or from this machine only.</Notice>
+        <Notice tone="warn">Signatures can be checked only over HTTPS or on localhost.</Notice>
       </Dialog>
     );
   return (
     <Dialog title="Check a signature" onClose={onClose} wide>
       <form className="stack" onSubmit={onTexts((given) => check.mutate(given))}>
-        <p>Paste what the receiver got. It is checked in this browser: the secret is sent nowhere.</p>
-        <Field label="Headers" hint="webhook-id, webhook-timestamp and webhook-signature; others do no harm.">
+        <p>Paste what the receiver got. The check runs in this browser; the secret is not sent anywhere.</p>
+        <Field label="Headers" hint="webhook-id, webhook-timestamp and webhook-signature. Other headers are ignored.">
           {(control) => (
             <textarea
               className="input mono"
@@ -61,7 +60,7 @@ export function SignatureChecker({
             />
           )}
         </Field>
-        <Field label="Body" hint="As it arrived, to the byte.">
+        <Field label="Body" hint="Paste the exact bytes received.">
           {(control) => (
             <textarea
               className="input mono"
@@ -73,22 +72,22 @@ export function SignatureChecker({
             />
           )}
         </Field>
-        <Field label="Secret" hint="It begins with whsec_.">
+        <Field label="Secret" hint="Starts with whsec_.">
           {(control) => (
             <input className="input mono" type="password" name="secret" required autoComplete="off" {...control} />
           )}
         </Field>
         <label className="check">
-          <input type="checkbox" checked={isLate} onChange={(event) => setLate(event.target.checked)} /> It arrived at
-          another time than now
+          <input type="checkbox" checked={isLate} onChange={(event) => setLate(event.target.checked)} /> Arrived at a
+          different time than now
         </label>
         {isLate && (
-          <Field label="Arrived">
+          <Field label="Arrival time">
             {(control) => <input className="input" type="datetime-local" name="at" step={1} required {...control} />}
           </Field>
         )}
         <Submit isPending={check.isPending}>Check</Submit>
-        {check.error && <Failure fault={toProblem(check.error)} />}
+        {check.error && <Failure fault={check.error} />}
         {check.data && <Findings findings={check.data} />}
       </form>
     </Dialog>
@@ -99,13 +98,13 @@ function Findings({ findings }: { readonly findings: readonly Finding[] }): JSX.
   const agrees = findings.every((each) => each.agrees);
   return (
     <div className="stack-tight" role="status" aria-label="Result">
-      <strong>{agrees ? "The signature holds." : "A receiver has to refuse this."}</strong>
+      <strong>{agrees ? "Signature valid." : "Signature not valid. A receiver must reject this request."}</strong>
       {findings.map(({ part, agrees: fits, text }) => (
         <div key={part} className={`notice notice-${fits ? "good" : "bad"}`}>
           <Icon name={fits ? "check" : "cross"} />
           <span className="wrap">
             <strong>
-              {part} {fits ? "agrees" : part === "Headers" ? "are not all there" : "does not agree"}.
+              {part} {fits ? "is valid" : part === "Headers" ? "are incomplete" : "is not valid"}.
             </strong>{" "}
             {text}
           </span>

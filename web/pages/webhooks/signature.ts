@@ -1,6 +1,6 @@
 import type { SentEvent } from "../../api/webhooks.ts";
 
-/** What Standard Webhooks lets a receiver's clock differ by (s). */
+/** Clock difference that Standard Webhooks allows (s). */
 const TOLERANCE_SECONDS = 300;
 const MARK = "whsec_";
 const MIN_SECRET_BYTES = 24;
@@ -18,11 +18,11 @@ export interface Received {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly secret: string;
-  /** When it arrived (ms since 1970). */
+  /** When the delivery arrived (ms since 1970). */
   readonly at: number;
 }
 
-/** Headers as they are found in logs: a line each, or one JSON object. Names in lower case. */
+/** Parses headers as logs print them: one per line, or one JSON object. Names become lower case. */
 export function parseHeaders(text: string): Record<string, string> {
   const given = membersOf(text) ?? text.split(/\r?\n/).map(lineOf);
   return Object.fromEntries(given.filter(([name]) => name !== ""));
@@ -38,7 +38,7 @@ function membersOf(text: string): Array<[string, string]> | null {
   }
 }
 
-/** `name: value`, also as an argument of curl. */
+/** Parses `name: value`, also in the form of a curl argument. */
 function lineOf(line: string): [string, string] {
   const at = line.indexOf(":");
   const bare = (part: string): string =>
@@ -49,12 +49,11 @@ function lineOf(line: string): [string, string] {
   return at === -1 ? ["", ""] : [bare(line.slice(0, at)).toLowerCase(), bare(line.slice(at + 1))];
 }
 
-/** What of a delivery agrees and what does not. `sent` tells a body that was changed from a secret that is another. */
+/** Finds which parts of a delivery match the signature. Only with `sent` can it tell a changed body from a wrong secret. */
 export async function checkSignature(received: Received, sent: SentEvent | null): Promise<Finding[]> {
   const { headers, at } = received;
   const missing = NAMES.filter((name) => !headers[name]);
-  if (missing.length > 0)
-    return [{ part: "Headers", agrees: false, text: `There is no ${missing.join(", no ")} among them.` }];
+  if (missing.length > 0) return [{ part: "Headers", agrees: false, text: `Missing: ${missing.join(", ")}.` }];
   const secret = received.secret.trim();
   const secretFault = faultOfSecret(secret);
   const timestamp = checkTimestamp(headers["webhook-timestamp"] ?? "", at, sent);
@@ -64,16 +63,19 @@ export async function checkSignature(received: Received, sent: SentEvent | null)
 
 function checkTimestamp(text: string, at: number, sent: SentEvent | null): Finding {
   const finding = (agrees: boolean, said: string): Finding => ({ part: "Timestamp", agrees, text: said });
-  if (!/^\d{1,12}$/.test(text)) return finding(false, "It is not a number of seconds since 1970.");
+  if (!/^\d{1,12}$/.test(text)) return finding(false, "Not a number of seconds since 1970 (Unix time).");
   if (sent && !sent.signedAt.includes(Number(text)))
-    return finding(false, "No attempt at this delivery was signed at that time: the timestamp was changed.");
+    return finding(false, "No attempt of this delivery has that timestamp. It was changed.");
   const age = at / 1000 - Number(text);
   const minutes = TOLERANCE_SECONDS / 60;
   if (age > TOLERANCE_SECONDS)
-    return finding(false, `Too old: ${spoken(age)} before it arrived. Receivers take up to ${minutes} minutes.`);
+    return finding(
+      false,
+      `Too old: signed ${spoken(age)} before it arrived. Receivers accept up to ${minutes} minutes.`,
+    );
   if (age < -TOLERANCE_SECONDS)
-    return finding(false, `In the future: ${spoken(-age)} after it arrived. One of the two clocks is wrong.`);
-  return finding(true, "Fresh when it arrived.");
+    return finding(false, `In the future: signed ${spoken(-age)} after it arrived. One of the two clocks is wrong.`);
+  return finding(true, "Recent enough when it arrived.");
 }
 
 const UNITS = [
@@ -88,10 +90,10 @@ function spoken(seconds: number): string {
 }
 
 function faultOfSecret(secret: string): string | null {
-  if (!secret.startsWith(MARK)) return `It does not begin with ${MARK}: copy the whole of it.`;
+  if (!secret.startsWith(MARK)) return `Does not start with ${MARK}. Copy the complete secret.`;
   const length = keyOf(secret)?.length ?? 0;
   if (length >= MIN_SECRET_BYTES && length <= MAX_SECRET_BYTES) return null;
-  return `It is not the base64 of ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes: a part of it is missing or was changed.`;
+  return `Not the base64 of ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes. Part of it is missing or changed.`;
 }
 
 function keyOf(secret: string): Uint8Array<ArrayBuffer> | null {
@@ -107,7 +109,7 @@ async function checkParts({ headers, body, secret }: Received, sent: SentEvent |
     .split(/\s+/)
     .flatMap((each) => (each.startsWith("v1,") ? [each.slice(3)] : []));
   if (given.length === 0)
-    return [{ part: "Signature", agrees: false, text: "There is none of version 1: it begins with v1 and a comma." }];
+    return [{ part: "Signature", agrees: false, text: "No version 1 signature found. It starts with v1 and a comma." }];
   const key = await crypto.subtle.importKey(
     "raw",
     keyOf(secret) ?? new Uint8Array(),
@@ -115,7 +117,7 @@ async function checkParts({ headers, body, secret }: Received, sent: SentEvent |
     false,
     ["sign"],
   );
-  // Under a timestamp that was changed no signature holds: the other parts are held against the ones that were signed.
+  // With a changed timestamp no signature is valid, so the other parts are checked with the timestamps that were signed.
   const claimed = Number(headers["webhook-timestamp"]);
   const times = sent && !sent.signedAt.includes(claimed) ? sent.signedAt : [headers["webhook-timestamp"]];
   const holdsFor = async (text: string): Promise<boolean> => {
@@ -135,52 +137,49 @@ async function checkParts({ headers, body, secret }: Received, sent: SentEvent |
 }
 
 const lengths = (sent: SentEvent, body: string): string =>
-  `${sent.body.length.toLocaleString()} characters were sent, these are ${body.length.toLocaleString()}`;
+  `${sent.body.length.toLocaleString()} characters were sent, ${body.length.toLocaleString()} were pasted`;
 
-/** What programs do to a body that they have read and written again. */
+/** Changes that programs often make when they parse and rewrite a body. */
 function likely(body: string): Array<[string, string]> {
   const lines = body.replaceAll("\r\n", "\n");
   const ways: Array<[string, string]> = [
-    [body.trim(), "There is white space around it that was not sent"],
-    [lines, "Its line ends were changed"],
+    [body.trim(), "It has white space around it that was not sent"],
+    [lines, "Its line endings were changed"],
   ];
   try {
-    ways.push([JSON.stringify(JSON.parse(body)), "It was parsed and written anew, with other white space"]);
+    ways.push([JSON.stringify(JSON.parse(body)), "It was parsed and serialised again with different white space"]);
   } catch {
-    // It is not JSON: then it was not written anew as such.
+    // A body that is not JSON was not serialised again.
   }
   return ways;
 }
 
-const secretAgrees: Finding = { part: "Secret", agrees: true, text: "It is the one that signed." };
-const BOTH_AGREE: Finding[] = [
-  secretAgrees,
-  { part: "Body", agrees: true, text: "It is what was signed, byte by byte." },
-];
+const secretAgrees: Finding = { part: "Secret", agrees: true, text: "This secret created the signature." };
+const BOTH_AGREE: Finding[] = [secretAgrees, { part: "Body", agrees: true, text: "Identical to the signed bytes." }];
 const bodyChanged = (how: string): Finding[] => [
   secretAgrees,
   {
     part: "Body",
     agrees: false,
-    text: `It was changed after it was signed. ${how}: check the bytes as they arrive, before anything parses them.`,
+    text: `Changed after it was signed. ${how}. Verify the bytes as they arrive, before anything parses them.`,
   },
 ];
 const SECRET_IS_ANOTHER: Finding[] = [
-  { part: "Body", agrees: true, text: "It is what was sent." },
+  { part: "Body", agrees: true, text: "Identical to what was sent." },
   {
     part: "Secret",
     agrees: false,
-    text: "It is not the one that signed: that of another subscription, or one from before it was replaced.",
+    text: "This secret did not create the signature. It belongs to another webhook, or it was rotated.",
   },
 ];
 const NEITHER: Finding[] = [
-  { part: "Body", agrees: false, text: "It is not what was sent." },
-  { part: "Secret", agrees: false, text: "It is not the one that signed what was sent." },
+  { part: "Body", agrees: false, text: "Not what was sent." },
+  { part: "Secret", agrees: false, text: "This secret did not create the signature of what was sent." },
 ];
 const UNTOLD: Finding[] = [
   {
     part: "Signature",
     agrees: false,
-    text: "It does not fit. This subscription has no delivery of that id, so that nobody can tell a wrong secret from a changed body.",
+    text: "Signature not valid. This webhook has no delivery with that ID, so the cause (wrong secret or changed body) is unknown.",
   },
 ];

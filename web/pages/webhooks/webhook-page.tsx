@@ -18,8 +18,9 @@ import { links } from "../../links.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Id } from "../../parts/copy.tsx";
 import { Fact } from "../../parts/facts.tsx";
+import { Fetched } from "../../parts/list/fetched.tsx";
 import { PageHead } from "../../parts/page.tsx";
-import { ChangedMeanwhile, Failure, Loading } from "../../parts/states.tsx";
+import { ChangedMeanwhile, Failure } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Deliveries } from "./deliveries.tsx";
@@ -27,19 +28,19 @@ import { Replay } from "./replay.tsx";
 import { SignatureChecker } from "./signature-checker.tsx";
 import { NewSecret, stateOf } from "./webhooks-page.tsx";
 
-/** One subscription: how it is doing, and each thing it was sent. */
+/** One webhook: its status, and every delivery. */
 export function WebhookPage(): JSX.Element {
   const { subscriptionId = "" } = useParams();
-  const { data, error, isPending, refetch } = useQuery(subscriptionOptions(subscriptionId));
-  if (isPending) return <Loading what="the subscription" />;
-  if (data === undefined)
+  const webhook = useQuery(subscriptionOptions(subscriptionId));
+  if (webhook.data === undefined)
     return (
       <>
-        <PageHead title="Webhook" />
-        <Failure fault={toProblem(error)} retry={() => void refetch()} />
-        <Link to={links.webhooks()}>All subscriptions</Link>
+        {webhook.error !== null && <PageHead />}
+        <Fetched query={webhook} what="the webhook" />
+        {webhook.error !== null && <Link to={links.webhooks()}>All webhooks</Link>}
       </>
     );
+  const { data } = webhook;
   return (
     <>
       <PageHead title={data.url}>
@@ -49,11 +50,11 @@ export function WebhookPage(): JSX.Element {
       <dl className="panel facts facts-line">
         <Fact term="State">
           <Status state={stateOf(data)} />
-          {data.disabled_reason !== null && <span className="muted"> {data.disabled_reason}</span>}
+          {data.disabled_reason !== null && <span className="muted"> (reason: {data.disabled_reason})</span>}
         </Fact>
         <Fact term="Events">{data.events.join(", ")}</Fact>
-        <Fact term="Subscription">
-          <Id id={data.subscription_id} label="subscription id" />
+        <Fact term="Subscription ID">
+          <Id id={data.subscription_id} label="subscription ID" />
         </Fact>
         <Fact term="Last success">
           <Time at={data.last_success_at} />
@@ -61,7 +62,7 @@ export function WebhookPage(): JSX.Element {
         <Fact term="Failing since">
           <Time at={data.failing_since} />
         </Fact>
-        {data.description !== "" && <Fact term="What for">{data.description}</Fact>}
+        {data.description !== "" && <Fact term="Description">{data.description}</Fact>}
       </dl>
       <Deliveries subscriptionId={data.subscription_id} />
     </>
@@ -95,9 +96,9 @@ function Actions({ subscription }: { readonly subscription: Tagged<Subscription>
   const failed = test.error ?? change.error;
   return (
     <>
-      {isStale(failed) ? <ChangedMeanwhile /> : failed && <Failure fault={toProblem(failed)} />}
+      {isStale(failed) ? <ChangedMeanwhile /> : failed && <Failure fault={failed} />}
       <button type="button" className="button" disabled={test.isPending} onClick={() => test.mutate(subscription_id)}>
-        Send a test
+        Send test event
       </button>
       <button type="button" className="button" onClick={() => setOpen("replay")}>
         Replay…
@@ -115,7 +116,7 @@ function Actions({ subscription }: { readonly subscription: Tagged<Subscription>
             {status === "enabled" ? "Disable" : "Enable"}
           </button>
           <button type="button" className="button" onClick={() => setOpen("rotate")}>
-            New secret…
+            Rotate secret…
           </button>
           <button type="button" className="button button-danger" onClick={() => setOpen("delete")}>
             Delete…
@@ -128,26 +129,26 @@ function Actions({ subscription }: { readonly subscription: Tagged<Subscription>
           <NewSecret secret={rotate.data.secret} onClose={close} />
         ) : (
           <Confirm
-            title="Make a new secret"
-            action="Make it"
+            title="Rotate signing secret"
+            action="Rotate"
             fault={rotate.error && toProblem(rotate.error)}
             isPending={rotate.isPending}
             onClose={close}
             onConfirm={() => rotate.mutate(subscription_id)}
           >
-            For a day deliveries are signed with both, so that the receiver can change over.
+            For 24 hours deliveries are signed with both secrets, so you can update the receiver.
           </Confirm>
         ))}
       {open === "delete" && (
         <Confirm
-          title="Delete the subscription"
+          title="Delete webhook"
           action="Delete"
           fault={remove.error && toProblem(remove.error)}
           isPending={remove.isPending}
           onClose={close}
           onConfirm={() => remove.mutate(subscription_id, { onSuccess: () => void navigate(links.webhooks()) })}
         >
-          What is under way is given up, and nothing more is sent.
+          Pending deliveries are cancelled and no more events are sent.
         </Confirm>
       )}
     </>

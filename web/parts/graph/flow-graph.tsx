@@ -4,45 +4,49 @@ import { createContext, useContext, useEffect, useMemo, useRef, useState } from 
 import type { JSX } from "react";
 import { Icon } from "../icons.tsx";
 import { lookOf } from "../status.tsx";
-import { MANY_NODES, NODE_HEIGHT, NODE_WIDTH, layOut } from "./layout.ts";
+import { MANY_NODES } from "../../flow/layout/lay-out.ts";
+import { NODE_HEIGHT, NODE_WIDTH, layOut } from "./layout.ts";
 import { isSeen, regionAround, regionFor, within } from "./region.ts";
 import type { Region } from "./region.ts";
-import type { Place } from "./layered-layout.ts";
+import type { Place } from "../../flow/layout/layered.ts";
 import type { GraphEdge, GraphNode } from "./layout.ts";
 import "@xyflow/react/dist/style.css";
 import "./flow-graph.css";
 
 type FlowNode = Node<{ readonly node: GraphNode }, "step">;
-/** What the button of a step does. Not in its data: that would be new at every draw, for thousands of them. */
+/** The action of a node's button. It is not part of the node data, because that would change thousands of nodes at every render. */
 const Opening = createContext<(id: string) => void>(() => undefined);
 
 /** Read-only: nothing here can be moved, joined or deleted. */
 const ARIA_LABELS = {
-  "node.a11yDescription.default": "Press Enter to show the node's details.",
-  "node.a11yDescription.keyboardDisabled": "Press Enter to show the node's details.",
-  "edge.a11yDescription.default": "A connection.",
+  "node.a11yDescription.default": "Press Enter to show the details of the node.",
+  "node.a11yDescription.keyboardDisabled": "Press Enter to show the details of the node.",
+  "edge.a11yDescription.default": "Edge.",
 };
 const NODE_TYPES = { step: Step };
 
-/** How much of a large flow is seen at first, and at most: as many nodes as are drawn quickly. */
+/** Initial and smallest zoom of a large flow, so that only as many nodes show as draw quickly. */
 const LARGE_ZOOM = 0.75;
 const LARGE_MIN_ZOOM = 0.4;
 
-/** The picture of a flow, with what a run has made of each node. */
+/** Graph of a flow with the state of each node in a run. */
 export function FlowGraph({
   nodes,
   edges,
   selected,
   onSelect,
   onOpen,
+  isPlain = false,
 }: {
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
   readonly selected: string | null;
   readonly onSelect: (id: string) => void;
   readonly onOpen: (id: string) => void;
+  /** Shows a flow outside a run, where no node has a state of a run. */
+  readonly isPlain?: boolean;
 }): JSX.Element {
-  // The shape of a flow never changes while it is looked at; states do, often.
+  // The shape of a flow does not change while it is shown, unlike the states, so it is the key for the layout.
   const shape = JSON.stringify([nodes.map(({ id }) => id), edges.map(({ source, target }) => [source, target])]);
   const places = useMemo(() => {
     const [ids, pairs] = JSON.parse(shape) as [string[], Array<[string, string]>];
@@ -58,13 +62,16 @@ export function FlowGraph({
     () => (isLarge ? within(nodes, edges, places, region) : { nodes, edges }),
     [isLarge, nodes, edges, places, region],
   );
-  const steps = useMemo(() => near.nodes.map((node) => stepOf(node, places.get(node.id))), [near, places]);
+  const steps = useMemo(
+    () => near.nodes.map((node) => stepOf(node, places.get(node.id), isPlain)),
+    [near, places, isPlain],
+  );
   const drawn = useMemo(
     () => steps.map((step) => (step.id === selected ? { ...step, selected: true } : step)),
     [steps, selected],
   );
-  const lines = useMemo(() => near.edges.map(lineOf), [near]);
-  // Fitted into the window, thousands of nodes would be drawn at once and none could be read: one begins at the chosen one.
+  const lines = useMemo(() => near.edges.map((edge) => lineOf(edge, isPlain)), [near, isPlain]);
+  // Fitting thousands of nodes into the window would draw all of them unreadably small, so the view starts at the selected node.
   const isPlaced = useRef(false);
   useEffect(() => {
     if (!flow || !goTo || (isPlaced.current && isSeen(goTo, flow.getViewport(), frame.current))) return;
@@ -74,7 +81,7 @@ export function FlowGraph({
   }, [flow, goTo]);
   return (
     <Opening value={onOpen}>
-      <div className="flow-graph" ref={frame}>
+      <div className={isPlain ? "flow-graph flow-graph-plain" : "flow-graph"} ref={frame}>
         <ReactFlow<FlowNode>
           nodes={drawn}
           edges={lines}
@@ -90,7 +97,7 @@ export function FlowGraph({
           defaultViewport={{ x: 0, y: 0, zoom: isLarge ? LARGE_ZOOM : 1 }}
           onInit={setFlow}
           onMove={(_, viewport) => look(viewport)}
-          // By click or key. onSelectionChange would also speak of a selection that the address has just replaced.
+          // onSelectionChange would also report a selection that a change of the URL has just replaced.
           onNodesChange={(changes) => {
             for (const change of changes) if (change.type === "select" && change.selected) onSelect(change.id);
           }}
@@ -102,14 +109,14 @@ export function FlowGraph({
   );
 }
 
-/** Where lines begin and end: known, so that no node has to be drawn to find it out. */
+/** Fixed ends of the edges, so that the library need not draw each node to measure them. */
 const HANDLES: NonNullable<FlowNode["handles"]> = [
   { type: "target", position: Position.Top, x: NODE_WIDTH / 2, y: 0, width: 1, height: 1 },
   { type: "source", position: Position.Bottom, x: NODE_WIDTH / 2, y: NODE_HEIGHT, width: 1, height: 1 },
 ];
 
-function stepOf(node: GraphNode, position: Place | undefined): FlowNode {
-  const { word } = lookOf(node.state ?? "Not started");
+function stepOf(node: GraphNode, position: Place | undefined, isPlain: boolean): FlowNode {
+  const word = isPlain && node.state === null ? "" : `: ${lookOf(node.state ?? "Not started").word}`;
   return {
     id: node.id,
     type: "step",
@@ -118,18 +125,19 @@ function stepOf(node: GraphNode, position: Place | undefined): FlowNode {
     width: NODE_WIDTH,
     height: NODE_HEIGHT,
     handles: HANDLES,
-    ariaLabel: `${node.name}, ${node.type}: ${word}${node.note === null ? "" : `, ${node.note}`}`,
+    ariaLabel: `${node.name}, ${node.type}${word}${node.note === null ? "" : `, ${node.note}`}`,
   };
 }
 
-const lineOf = (edge: GraphEdge): Edge => ({
-  id: JSON.stringify([edge.source, edge.label, edge.target]),
+const lineOf = (edge: GraphEdge, isPlain: boolean): Edge => ({
+  id: JSON.stringify([edge.source, edge.label, edge.target, edge.change]),
   source: edge.source,
   target: edge.target,
   type: "smoothstep",
   focusable: false,
   ...(edge.label !== null && { label: edge.label }),
-  style: edge.taken ? { strokeWidth: 2 } : { strokeDasharray: "4 4", opacity: 0.7 },
+  ...(edge.change !== undefined && { className: `graph-edge-${edge.change}` }),
+  style: edge.taken ? { strokeWidth: isPlain ? 1.5 : 2 } : { strokeDasharray: "4 4", opacity: 0.7 },
 });
 
 function Step({ data: { node } }: NodeProps<FlowNode>): JSX.Element {
@@ -145,7 +153,7 @@ function Step({ data: { node } }: NodeProps<FlowNode>): JSX.Element {
             type="button"
             className="graph-node-open nopan"
             aria-label={`Open ${node.name}`}
-            title="What is inside"
+            title="Open"
             onClick={(event) => {
               event.stopPropagation();
               onOpen(node.id);

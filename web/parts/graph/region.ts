@@ -1,8 +1,8 @@
 import { NODE_HEIGHT, NODE_WIDTH } from "./layout.ts";
 import type { GraphEdge, GraphNode } from "./layout.ts";
-import type { Place } from "./layered-layout.ts";
+import type { Place } from "../../flow/layout/layered.ts";
 
-/** The part of a large picture that is handed to the graph: what is seen, and half as much again on each side. */
+/** The part of a large graph that is rendered: the visible area and half of its size on each side. */
 export interface Region {
   readonly left: number;
   readonly top: number;
@@ -13,7 +13,7 @@ interface Viewport extends Place {
   readonly zoom: number;
 }
 
-/** Before the size of the window is known. */
+/** Size assumed before the window is measured (pixels). */
 const FIRST = 900;
 
 export const regionAround = ({ x, y }: Place): Region => ({
@@ -23,7 +23,7 @@ export const regionAround = ({ x, y }: Place): Region => ({
   bottom: y + FIRST,
 });
 
-/** The same region as long as all that is seen is in it, so that most moves hand over nothing new. */
+/** Returns the same region while it contains the visible area, so that most moves render nothing new. */
 export function regionFor(known: Region, { x, y, zoom }: Viewport, frame: HTMLElement | null): Region {
   const [width, height] = [(frame?.clientWidth ?? 0) / zoom, (frame?.clientHeight ?? 0) / zoom];
   const [left, top] = [-x / zoom, -y / zoom];
@@ -33,7 +33,7 @@ export function regionFor(known: Region, { x, y, zoom }: Viewport, frame: HTMLEl
   return { left: left - width / 2, top: top - height / 2, right: left + 1.5 * width, bottom: top + 1.5 * height };
 }
 
-/** The nodes in a region, the edges that begin or end in it, and the nodes at their other ends. */
+/** The nodes in a region, the edges that start or end in it, and the nodes at their other ends. */
 export function within(
   nodes: readonly GraphNode[],
   edges: readonly GraphEdge[],
@@ -51,7 +51,7 @@ export function within(
   return { nodes: nodes.filter(({ id }) => wanted.has(id)), edges: near };
 }
 
-/** Whether a node is wholly in the window: a picture does not move under the hand that has chosen something in it. */
+/** Whether a node is fully visible; then selecting it does not move the graph. */
 export function isSeen({ x, y }: Place, { x: left, y: top, zoom }: Viewport, frame: HTMLElement | null): boolean {
   const [fromLeft, fromTop] = [x * zoom + left, y * zoom + top];
   const { clientWidth = 0, clientHeight = 0 } = frame ?? {};

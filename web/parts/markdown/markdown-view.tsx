@@ -8,19 +8,19 @@ interface Branch {
   readonly children: Branch[];
 }
 
-/** What a text may become besides links, headings and code. */
+/** Elements that Markdown may produce besides links, headings and code. */
 const ELEMENTS = ["em", "strong", "s", "blockquote", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td"];
 const SCHEMES = ["http:", "https:", "mailto:"];
-/** The page has its name as h1, and what is shown has a title. */
+/** Headings start two levels lower, because the page has an h1 and the text a title. */
 const HEADINGS_BELOW = 2;
 
-/** Elements inside each other; those beyond are left out, not what they contain. A browser does not lay out thousands. */
+/** Nesting limit, because a browser cannot lay out thousands of levels; deeper elements are dropped, but not their text. */
 const MAX_DEPTH = 20;
 
 const parser = new MarkdownIt("default", { html: false, maxNesting: MAX_DEPTH });
 parser.validateLink = (url) => target(url) !== null;
 
-/** Where a link leads; null where it is no address of a page or of mail: such a link stays text. */
+/** The URL of a link; null unless it is a web or mail address, and then the link stays text. */
 function target(url: string): URL | null {
   if (!URL.canParse(url)) return null;
   const found = new URL(url);
@@ -34,13 +34,13 @@ export function MarkdownView({ text, hasTitle }: { readonly text: string; readon
   const body = isTitle ? rest : blocks;
   return (
     <>
-      {hasTitle && <h2 className="markdown-title">{isTitle ? all(first?.children ?? []) : "What is to be decided"}</h2>}
+      {hasTitle && <h2 className="markdown-title">{isTitle ? all(first?.children ?? []) : "Approval request"}</h2>}
       {body.length > 0 && <div className="markdown">{all(body)}</div>}
     </>
   );
 }
 
-/** Its words alone, for one line. */
+/** The text without elements, for one line. */
 export function MarkdownWords({ text }: { readonly text: string }): JSX.Element {
   return <>{useMemo(() => words(parser.parse(text, {})), [text])}</>;
 }
@@ -55,7 +55,7 @@ function words(tokens: readonly Token[]): string {
   return parts.join("").replaceAll(/ {2,}/g, " ").trim();
 }
 
-/** The parser answers with a list of beginnings and ends. */
+/** The parser returns a flat list of opening and closing tokens, which this turns into a tree. */
 function treeOf(tokens: readonly Token[]): Branch[] {
   const top: Branch[] = [];
   const open = [top];
@@ -113,13 +113,13 @@ function draw({ token, children }: Branch): ReactNode {
   }
 }
 
-/** Where a numbered list begins. */
+/** First number of an ordered list. */
 function startOf(token: Token): { start: number } | null {
   const start = token.tag === "ol" ? Number(token.attrGet("start") ?? Number.NaN) : Number.NaN;
   return Number.isNaN(start) ? null : { start };
 }
 
-/** A link to elsewhere. Its words are the writer's choice, so that the host it leads to is said beside them. */
+/** An external link. The writer chooses its text, so the host is shown beside it. */
 function Outside({
   href,
   children,

@@ -1,21 +1,22 @@
 import { Suspense, lazy } from "react";
 import type { JSX } from "react";
+import { beginning } from "../../../src/domain/marks.ts";
 import "./markdown.css";
 
 const View = lazy(async () => ({ default: (await import("./markdown-view.tsx")).MarkdownView }));
 
 const Words = lazy(async () => ({ default: (await import("./markdown-view.tsx")).MarkdownWords }));
 
-/** A longer text is shown as it is: nobody reads it, and reading it would take the page's time. */
+/** Longer texts are shown unformatted, because parsing them would block the page. */
 const MAX_CHARS = 20_000;
 
-/** A text as Markdown, which never becomes markup: HTML in it stays text, pictures are not fetched. */
+/** Renders Markdown without ever producing markup from it: HTML stays text, and images are not fetched. */
 export function Markdown({
   text,
   hasTitle = false,
 }: {
   readonly text: string;
-  /** Whether its first line is shown as a heading. */
+  /** Whether the first line is shown as a heading. */
   readonly hasTitle?: boolean;
 }): JSX.Element {
   const plain = hasTitle ? (
@@ -31,12 +32,12 @@ export function Markdown({
   );
 }
 
-/** As much of a text as a list shows (characters). */
+/** Length of a text in a list (characters). */
 const LINE_CHARS = 500;
 
-/** The words of a text in Markdown, without its marks. */
+/** The text of a Markdown source without its formatting. */
 export function MarkdownLine({ text }: { readonly text: string }): JSX.Element {
-  const start = text.slice(0, LINE_CHARS);
+  const start = beginning(text, LINE_CHARS);
   return (
     <Suspense fallback={start}>
       <Words text={start} />

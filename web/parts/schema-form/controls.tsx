@@ -1,38 +1,46 @@
-import { useId, useState } from "react";
-import type { JSX } from "react";
+import { useEffect, useId, useRef, useState } from "react";
+import type { ChangeEvent, JSX, RefObject } from "react";
 import { Field } from "../field.tsx";
+import { typedJson, typedNumber } from "../typed-json.ts";
+import type { Typed } from "../typed-json.ts";
 import { FileInput } from "./file-input.tsx";
+import { useMessages } from "./form-context.ts";
+import type { ControlProps } from "./form-context.ts";
+import { Described, emptyText, Errors, labelOf, useFieldProps, Warnings } from "./frame.tsx";
 import { MarkdownInput } from "./markdown-input.tsx";
-import { fieldOf, isFile, isMarkdown, pathKey } from "./schema.ts";
-import type { PartProps } from "./schema.ts";
+import { allowsNull, isFile, isMarkdown } from "./schema.ts";
 
 const LONG_TEXT = 200;
-const BROKEN = "This is no JSON.";
 
-/** The first control of a form whose text cannot be taken over into the data: half a date, or a text that is no JSON. */
+/** The first control whose text is not in the data: an incomplete date, or a value that cannot be sent as typed. */
 export function unreadable(form: HTMLFormElement): HTMLElement | undefined {
   return [...form.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("input, textarea")].find(
     ({ validity }) => validity.badInput || validity.customError,
   );
 }
 
-export function Choice(props: PartProps): JSX.Element {
-  const { schema, value, onChange } = props;
+export function Choice(props: ControlProps): JSX.Element {
+  const { schema, value, change, path } = props;
   const options = schema.enum ?? [];
   const at = options.findIndex((each) => JSON.stringify(each) === JSON.stringify(value));
+  const textOf = (each: unknown): string => (typeof each === "string" ? each : JSON.stringify(each));
+  const empty = schema.default === undefined ? "Select…" : `Default: ${textOf(schema.default)}`;
+  // A value that is not offered is shown as it is, because the flow has it.
+  const isOther = at === -1 && value !== undefined;
   return (
-    <Field {...fieldOf(props)}>
+    <Field {...useFieldProps(props)}>
       {(control) => (
         <select
           className="input"
-          value={at === -1 ? "" : String(at)}
-          onChange={(event) => onChange(event.target.value === "" ? undefined : options[Number(event.target.value)])}
+          value={isOther ? "other" : at === -1 ? "" : String(at)}
+          onChange={(event) => change(path, options[Number(event.target.value || "-1")])}
           {...control}
         >
-          <option value="">Choose…</option>
+          <option value="">{empty}</option>
+          {isOther && <option value="other">{textOf(value)}</option>}
           {options.map((each, index) => (
             <option key={index} value={index}>
-              {typeof each === "string" ? each : JSON.stringify(each)}
+              {textOf(each)}
             </option>
           ))}
         </select>
@@ -41,38 +49,52 @@ export function Choice(props: PartProps): JSX.Element {
   );
 }
 
+/** A field that can have one value only. A value that differs is an error, which the API reports. */
+export function Constant(props: ControlProps): JSX.Element | null {
+  const { schema, value, required } = props;
+  const { errors } = useMessages(props.path);
+  const only = schema.const ?? null;
+  const isSet = JSON.stringify(value) === JSON.stringify(only);
+  if (required && isSet && errors.length === 0) return null;
+  return <Choice {...props} schema={{ ...schema, enum: [only] }} />;
+}
+
 const INPUT_TYPES: Readonly<Record<string, string>> = { date: "date", time: "time", email: "email", uri: "url" };
 
-export function Text(props: PartProps): JSX.Element {
+export function Text(props: ControlProps): JSX.Element {
   if (isFile(props.schema)) return <FileInput {...props} />;
   return isMarkdown(props.schema) ? <MarkdownInput {...props} /> : <PlainText {...props} />;
 }
 
-function PlainText(props: PartProps): JSX.Element {
-  const { schema, value, onChange } = props;
-  const text = typeof value === "string" ? value : "";
-  const change = (next: string): void => onChange(next === "" ? undefined : next);
+function PlainText(props: ControlProps): JSX.Element {
+  const { schema, value, change, path } = props;
+  const text = typeof value === "string" ? value : value == null ? "" : JSON.stringify(value);
+  const set = (next: string): void => change(path, next === "" ? undefined : next);
   const isLong =
     schema.format === "textarea" || schema.contentMediaType !== undefined || (schema.maxLength ?? 0) > LONG_TEXT;
+  const placeholder = emptyText(props);
   return (
-    <Field {...fieldOf(props)}>
+    <Field {...useFieldProps(props)}>
       {(control) =>
-        isLong ? (
+        isLong || text.includes("\n") ? (
           <textarea
             className="input"
             rows={4}
+            placeholder={placeholder}
             value={text}
-            onChange={(event) => change(event.target.value)}
+            onChange={(event) => set(event.target.value)}
             {...control}
           />
         ) : schema.format === "date-time" ? (
-          <DateTime value={text} onChange={change} control={control} />
+          <DateTime value={text} onChange={set} control={control} />
         ) : (
           <input
             className="input"
             type={INPUT_TYPES[schema.format ?? ""] ?? "text"}
+            placeholder={placeholder}
+            autoComplete="off"
             value={text}
-            onChange={(event) => change(event.target.value)}
+            onChange={(event) => set(event.target.value)}
             {...control}
           />
         )
@@ -105,23 +127,57 @@ function DateTime({
   );
 }
 
-/** What is no number is sent as it was typed: the service says what is wrong with it. */
-export function NumberInput(props: PartProps): JSX.Element {
-  const { value, onChange } = props;
-  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value));
+const sameValue = (one: unknown, other: unknown): boolean =>
+  JSON.stringify(one ?? null) === JSON.stringify(other ?? null);
+
+type TypedControl = HTMLInputElement | HTMLTextAreaElement;
+
+/**
+ * State of a control whose text is parsed into the data. While the text is invalid, the data keeps the last valid
+ * value, so `unreadable` finds the control before the form is sent. If the data changes otherwise, as by undo, the
+ * text follows it.
+ */
+function useTyped<Control extends TypedControl>(
+  { schema, value, change, path }: ControlProps,
+  read: (text: string) => Typed,
+  textOf: (value: unknown) => string,
+) {
+  const shown = value === undefined || (value === null && !allowsNull(schema)) ? "" : textOf(value);
+  const [typed, setTyped] = useState({ text: shown, value, fault: "" });
+  const isCurrent = sameValue(typed.value, value);
+  const { text, fault } = isCurrent ? typed : { text: shown, fault: "" };
+  const control: RefObject<Control | null> = useRef(null);
+  useEffect(() => control.current?.setCustomValidity(fault), [fault]);
+  const type = ({ target }: ChangeEvent<Control>): void => {
+    const result = target.value.trim() === "" ? { value: undefined } : read(target.value);
+    const wrong = "fault" in result ? result.fault : "";
+    // Before the next render too, because the form can be sent at any time.
+    target.setCustomValidity(wrong);
+    setTyped({ text: target.value, value: "value" in result ? result.value : value, fault: wrong });
+    if ("value" in result) change(path, result.value);
+  };
+  return { text, fault: fault === "" ? [] : [fault], type, control };
+}
+
+// A number with more digits than the browser keeps is a string in a flow.
+const numberText = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+const jsonText = (value: unknown): string => JSON.stringify(value, null, 2);
+
+/** Text that is not a number is sent as typed, so that the API explains the error. */
+export function NumberInput(props: ControlProps): JSX.Element {
+  const { text, fault, type, control: ref } = useTyped<HTMLInputElement>(props, typedNumber, numberText);
+  const { errors, ...field } = useFieldProps(props);
   return (
-    <Field {...fieldOf(props)}>
+    <Field {...field} errors={[...fault, ...errors]}>
       {(control) => (
         <input
+          ref={ref}
           className="input"
           inputMode="decimal"
+          autoComplete="off"
+          placeholder={emptyText(props)}
           value={text}
-          onChange={(event) => {
-            const next = event.target.value;
-            setText(next);
-            const number = Number(next);
-            onChange(next.trim() === "" ? undefined : Number.isNaN(number) ? next : number);
-          }}
+          onChange={type}
           {...control}
         />
       )}
@@ -129,63 +185,91 @@ export function NumberInput(props: PartProps): JSX.Element {
   );
 }
 
-export function Check(props: PartProps): JSX.Element {
-  const { schema, value, onChange, label, path, errors } = props;
+export function Check(props: ControlProps): JSX.Element {
+  const { schema, value, change, path } = props;
   const id = useId();
-  const own = errors.get(pathKey(path)) ?? [];
-  const described = [schema.description === undefined ? "" : `${id}-hint`, own.length === 0 ? "" : `${id}-error`];
+  const { errors, warnings } = useMessages(path);
+  const hasHint = schema.description !== undefined || warnings.length > 0;
+  const described = [hasHint ? `${id}-hint` : "", errors.length === 0 ? "" : `${id}-error`];
   return (
     <div className="field">
       <label className="check">
         <input
           type="checkbox"
-          checked={value === true}
-          onChange={(event) => onChange(event.target.checked)}
+          checked={(value ?? schema.default) === true}
+          onChange={(event) => change(path, event.target.checked)}
           aria-describedby={described.join(" ").trim() || undefined}
-          aria-invalid={own.length > 0 ? true : undefined}
+          aria-invalid={errors.length > 0 ? true : undefined}
         />
-        {label}
+        {props.label}
       </label>
-      {schema.description !== undefined && (
-        <span id={`${id}-hint`} className="small muted">
-          {schema.description}
+      {hasHint && (
+        <span id={`${id}-hint`} className="small muted wrap">
+          {schema.description !== undefined && <Described text={schema.description} />}
+          <Warnings warnings={warnings} />
         </span>
       )}
-      {own.length > 0 && (
-        <span id={`${id}-error`} className="small field-error" role="alert">
-          {own.join(" ")}
+      {errors.length > 0 && (
+        <span id={`${id}-error`}>
+          <Errors errors={errors} />
         </span>
       )}
     </div>
   );
 }
 
-/** Whatever has no control of its own. */
-export function Json(props: PartProps): JSX.Element {
-  const { value, onChange } = props;
-  const [text, setText] = useState(value === undefined ? "" : JSON.stringify(value, null, 2));
-  const [isBroken, setBroken] = useState(false);
-  const { errors, ...field } = fieldOf(props);
+/** A list of some of a few values, as boxes. */
+export function Checks(props: ControlProps & { readonly options: readonly string[] }): JSX.Element {
+  const { schema, value, change, path, options } = props;
+  const given: readonly unknown[] = Array.isArray(value) ? (value as unknown[]) : [];
+  const chosen = value === undefined && Array.isArray(schema.default) ? (schema.default as unknown[]) : given;
+  const others = given.filter((each) => typeof each !== "string" || !options.includes(each));
+  const { errors, warnings } = useMessages(path);
+  const toggle = (option: string, isOn: boolean): void => {
+    const next = options.filter((each) => (each === option ? isOn : chosen.includes(each)));
+    const all = [...next, ...others];
+    change(path, all.length === 0 && !props.required && schema.default === undefined ? undefined : all);
+  };
   return (
-    <Field {...field} errors={isBroken ? [BROKEN, ...errors] : errors}>
+    <fieldset className="form-group">
+      <legend>{labelOf(props)}</legend>
+      {schema.description !== undefined && (
+        <span className="small muted">
+          <Described text={schema.description} />
+        </span>
+      )}
+      <div className="row">
+        {options.map((option) => (
+          <label key={option} className="check">
+            <input
+              type="checkbox"
+              checked={chosen.includes(option)}
+              onChange={(event) => toggle(option, event.target.checked)}
+            />
+            {option}
+          </label>
+        ))}
+      </div>
+      <Warnings warnings={warnings} />
+      <Errors errors={errors} />
+    </fieldset>
+  );
+}
+
+/** A JSON editor for types without a control of their own. */
+export function Json(props: ControlProps): JSX.Element {
+  const { text, fault, type, control: ref } = useTyped<HTMLTextAreaElement>(props, typedJson, jsonText);
+  const { errors, ...field } = useFieldProps(props);
+  return (
+    <Field {...field} errors={[...fault, ...errors]}>
       {(control) => (
         <textarea
+          ref={ref}
           className="input mono"
-          rows={5}
+          rows={Math.min(16, Math.max(4, text.split("\n").length))}
           spellCheck={false}
           value={text}
-          onChange={({ target }) => {
-            setText(target.value);
-            try {
-              onChange(target.value.trim() === "" ? undefined : (JSON.parse(target.value) as unknown));
-              setBroken(false);
-              target.setCustomValidity("");
-            } catch {
-              setBroken(true);
-              // The data still has what could be read last, which is not what is seen: see unreadable.
-              target.setCustomValidity(BROKEN);
-            }
-          }}
+          onChange={type}
           {...control}
         />
       )}

@@ -1,39 +1,38 @@
 import { useEffect, useRef, useState } from "react";
 import type { JSX } from "react";
+import { base64Of } from "../base64.ts";
 import { Field } from "../field.tsx";
-import { fieldOf } from "./schema.ts";
-import type { PartProps } from "./schema.ts";
+import type { ControlProps } from "./form-context.ts";
+import { useFieldProps } from "./frame.tsx";
 
-/** An answer is at most 64 KiB of JSON, in which base64 takes four characters for three bytes. */
+/** A decision holds at most 64 KiB of JSON, and base64 needs four characters for three bytes. */
 const MAX_BYTES = 47 * 1024;
-/** Arguments of one call. */
-const CHUNK = 8192;
 
-/** A file, taken as base64. One that is too long is refused before it is read. */
-export function FileInput(props: PartProps): JSX.Element {
-  const { schema, value, onChange } = props;
+/** Reads a file as base64. A file that is too large is rejected before it is read. */
+export function FileInput(props: ControlProps): JSX.Element {
+  const { schema, value, change, path } = props;
+  const onChange = (next: string | undefined): void => change(path, next);
   const [file, setFile] = useState<File>();
   const [fault, setFault] = useState<string>();
   const input = useRef<HTMLInputElement>(null);
-  // Other fields may have changed while a file was read.
+  // The current handler, because other fields may change while the file is read.
   const take = useRef(onChange);
   useEffect(() => {
     take.current = onChange;
   });
   const most = Math.min(MAX_BYTES, Math.floor(((schema.maxLength ?? Infinity) / 4) * 3));
-  const { errors, hint, ...field } = fieldOf(props);
+  const { errors, hint, ...field } = useFieldProps(props);
   const choose = async (chosen: File | undefined): Promise<void> => {
     setFile(undefined);
     setFault(undefined);
     onChange(undefined);
     if (chosen === undefined) return;
-    if (chosen.size > most)
-      return setFault(`${chosen.name} has ${kib(chosen.size)}; at most ${kib(most)} can be sent.`);
+    if (chosen.size > most) return setFault(`${chosen.name} is ${kib(chosen.size)}. The limit is ${kib(most)}.`);
     try {
-      take.current(base64(new Uint8Array(await chosen.arrayBuffer())));
+      take.current(await base64Of(chosen));
       setFile(chosen);
     } catch {
-      setFault(`${chosen.name} cannot be read.`);
+      setFault(`Could not read ${chosen.name}.`);
     }
   };
   const remove = (): void => {
@@ -44,7 +43,11 @@ export function FileInput(props: PartProps): JSX.Element {
   return (
     <Field
       {...field}
-      hint={[hint, `At most ${kib(most)}.`].filter(Boolean).join(" ")}
+      hint={
+        <>
+          {hint} Maximum {kib(most)}.
+        </>
+      }
       errors={fault === undefined ? errors : [fault]}
     >
       {(control) => (
@@ -59,7 +62,7 @@ export function FileInput(props: PartProps): JSX.Element {
           />
           {value !== undefined && (
             <>
-              <span className="small muted">{file ? kib(file.size) : "A file is set."}</span>
+              <span className="small muted">{file ? kib(file.size) : "File selected"}</span>
               <button type="button" className="button button-small" onClick={remove}>
                 Remove
               </button>
@@ -72,9 +75,3 @@ export function FileInput(props: PartProps): JSX.Element {
 }
 
 const kib = (bytes: number): string => `${Math.ceil(bytes / 1024).toLocaleString()} KiB`;
-
-function base64(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += CHUNK) text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
-  return btoa(text);
-}

@@ -2,23 +2,23 @@ import { useState } from "react";
 import type { JSX } from "react";
 import { Field } from "../field.tsx";
 import { Markdown } from "../markdown/markdown.tsx";
-import { fieldOf } from "./schema.ts";
-import type { PartProps } from "./schema.ts";
+import type { ControlProps } from "./form-context.ts";
+import { useFieldProps } from "./frame.tsx";
 
-/** A text of Markdown, and what it looks like. */
-export function MarkdownInput(props: PartProps): JSX.Element {
-  const { value, onChange, label } = props;
+/** A Markdown editor with a preview. */
+export function MarkdownInput(props: ControlProps): JSX.Element {
+  const { value, change, path, label } = props;
   const [isShown, setShown] = useState(false);
   const text = typeof value === "string" ? value : "";
   return (
     <div className="stack-tight">
-      <Field {...fieldOf(props)}>
+      <Field {...useFieldProps(props)}>
         {(control) => (
           <textarea
             className="input"
             rows={6}
             value={text}
-            onChange={(event) => onChange(event.target.value === "" ? undefined : event.target.value)}
+            onChange={(event) => change(path, event.target.value === "" ? undefined : event.target.value)}
             {...control}
           />
         )}
@@ -36,7 +36,7 @@ export function MarkdownInput(props: PartProps): JSX.Element {
       </div>
       {isShown && (
         <div className="markdown-preview" role="group" aria-label={`Preview of ${label}`}>
-          {text === "" ? <p className="muted">Nothing yet.</p> : <Markdown text={text} />}
+          {text === "" ? <p className="muted">Nothing to preview.</p> : <Markdown text={text} />}
         </div>
       )}
     </div>

@@ -1,167 +1,144 @@
-import { useState } from "react";
+import { createElement } from "react";
 import type { JSX } from "react";
-import { Icon } from "../icons.tsx";
-import { Check, Choice, Json, NumberInput, Text } from "./controls.tsx";
-import { initialData, pathKey, typeOf } from "./schema.ts";
-import type { FormErrors, FormSchema, PartProps } from "./schema.ts";
+import { Check, Checks, Choice, Constant, Json, NumberInput, Text } from "./controls.tsx";
+import { FormContext, useForm } from "./form-context.ts";
+import type { Change, ControlProps, Form, PartProps } from "./form-context.ts";
+import { Free, Templated } from "./free.tsx";
+import { List } from "./list.tsx";
+import { Members } from "./members.tsx";
+import { Entry } from "./record.tsx";
+import { controlOf, pathKey, readSchema } from "./schema.ts";
+import type { Control as Kind, FormErrors } from "./schema.ts";
+import { Union } from "./union.tsx";
+import "./schema-form.css";
 
-const MAX_DEPTH = 6;
+const MAX_DEPTH = 8;
+const NO_MESSAGES: FormErrors = new Map();
 
-/** A form made of a JSON Schema. Empty fields are left out of the data; errors stand at the field that they are about. */
+/**
+ * A form generated from a JSON Schema. Each change names the path that it changes; empty fields are omitted from the
+ * data; each message is shown at its field.
+ */
 export function SchemaForm({
   schema,
   value,
   onChange,
   errors,
+  warnings = NO_MESSAGES,
+  fillsDefaults = true,
+  path = [],
+  label,
+  ...tools
 }: {
-  readonly schema: FormSchema;
+  readonly schema: unknown;
   readonly value: unknown;
-  readonly onChange: (value: unknown) => void;
+  readonly onChange: Change;
   readonly errors: FormErrors;
-}): JSX.Element {
+  readonly warnings?: FormErrors;
+  /** Where the data is; paths of changes and messages begin with it. */
+  readonly path?: PartProps["path"];
+  readonly label?: string;
+} & Partial<
+  Pick<Form, "fillsDefaults" | "Code" | "Reference" | "special" | "allowsTemplates" | "more" | "asked">
+>): JSX.Element {
+  const { title } = readSchema(schema, schema);
   return (
-    <Part
-      schema={schema}
-      value={value}
-      onChange={onChange}
-      label={schema.title ?? "Data"}
-      path={[]}
-      errors={errors}
-      required
-      depth={0}
-    />
+    <FormContext value={{ root: schema, errors, warnings, fillsDefaults, Part, ...tools }}>
+      <Part
+        schema={schema}
+        value={value}
+        change={onChange}
+        label={label ?? title ?? "Data"}
+        path={path}
+        required
+        depth={0}
+      />
+    </FormContext>
   );
 }
 
-function Part(props: PartProps): JSX.Element {
+/** One part of the form, which can be found by its path. */
+function Part({ schema: given, ...props }: PartProps): JSX.Element | null {
+  const { root, special, allowsTemplates } = useForm();
+  const read = readSchema(given, root);
+  const { language, path } = props;
+  const schema =
+    language === undefined || read["x-language"] !== undefined ? read : { ...read, "x-language": language };
+  const all: ControlProps = { ...props, schema };
+  const kind = controlOf(schema, root);
+  if (kind === "none") return null;
+  const instead = special?.(path) ?? null;
+  const isTemplate = allowsTemplates === true && schema["x-language"] === "liquid" && TEMPLATED.includes(kind);
+  const control = instead === null ? <Control {...all} kind={kind} /> : createElement(instead, all);
+  return (
+    <div className="form-part" data-path={pathKey(path)}>
+      {isTemplate && props.depth > 0 ? <Templated {...all} control={control} /> : control}
+    </div>
+  );
+}
+
+/** Controls whose value can be a template instead. */
+const TEMPLATED: readonly Kind[] = ["choice", "check", "number", "checks", "list", "members"];
+
+function Control({ kind, ...props }: ControlProps & { readonly kind: Kind }): JSX.Element {
+  const { root, Code, Reference, allowsTemplates } = useForm();
   const { schema, depth } = props;
-  if (schema.enum !== undefined) return <Choice {...props} />;
-  if (depth < MAX_DEPTH && schema.properties !== undefined) return <Members {...props} />;
-  switch (typeOf(schema)) {
-    case "string":
+  if (depth > MAX_DEPTH) return <Json {...props} />;
+  switch (kind) {
+    case "choice":
+      return <Choice {...props} />;
+    case "constant":
+      return <Constant {...props} />;
+    case "union":
+      return isFree(schema) ? <Free {...props} fields={<Union {...props} />} /> : <Union {...props} />;
+    case "members":
+      return <Members {...props} />;
+    case "record":
+      return schema.additionalProperties === undefined || isFree(schema) ? (
+        <Free {...props} fields={<Entry {...props} />} />
+      ) : (
+        <Entry {...props} />
+      );
+    case "checks": {
+      const options = readSchema(schema.items, root).enum as readonly string[];
+      return <Checks {...props} options={options} />;
+    }
+    case "list":
+      return <List {...props} />;
+    case "code":
+      return Code ? <Code {...props} /> : <Text {...props} />;
+    case "reference":
+      return Reference ? <Reference {...props} /> : <Text {...props} />;
+    case "text":
       return <Text {...props} />;
     case "number":
-    case "integer":
       return <NumberInput {...props} />;
-    case "boolean":
+    case "check":
       return <Check {...props} />;
-    case "array":
-      return depth < MAX_DEPTH && schema.items !== undefined ? <Items {...props} /> : <Json {...props} />;
-    default:
-      return <Json {...props} />;
+    case "none":
+    case "json":
+      return allowsTemplates === true ? (
+        <Free {...props} fields={<Union {...props} schema={{ ...schema, ...ANYTHING }} />} />
+      ) : (
+        <Json {...props} />
+      );
   }
 }
 
-function Members(props: PartProps): JSX.Element {
-  const { schema, value, onChange, label, path, errors, required, depth } = props;
-  const data = typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  const own = errors.get(pathKey(path)) ?? [];
-  const fields = inOrder(schema).map(([name, member]) => (
-    <Part
-      key={name}
-      schema={member}
-      value={Object.hasOwn(data, name) ? data[name] : undefined}
-      onChange={(next) => {
-        const { [name]: _, ...rest } = data;
-        const changed = next === undefined ? rest : { ...rest, [name]: next };
-        // An optional object without any given member is left out: its own required members would be missed.
-        onChange(!required && Object.keys(changed).length === 0 ? undefined : changed);
-      }}
-      label={member.title ?? name}
-      path={[...path, name]}
-      errors={errors}
-      required={schema.required?.includes(name) ?? false}
-      depth={depth + 1}
-    />
-  ));
-  const faults = own.length > 0 && (
-    <span className="small field-error" role="alert">
-      {own.join(" ")}
-    </span>
-  );
-  if (depth === 0)
-    return (
-      <div className="stack">
-        {schema.description !== undefined && <p className="muted">{schema.description}</p>}
-        {fields}
-        {faults}
-      </div>
-    );
+/** Alternatives for a value of any type. */
+const ANYTHING = {
+  anyOf: ["string", "number", "boolean", "object", "array", "null"].map((type) => ({
+    type,
+    ...(type === "array" && { items: {} }),
+  })),
+};
+
+/** Whether a schema allows values of any depth, as it refers to itself or to anything. */
+function isFree({ anyOf = [], additionalProperties: others }: ControlProps["schema"]): boolean {
+  const refersBack = (each: unknown): boolean =>
+    each === true || (typeof each === "object" && each !== null && ("$ref" in each || Object.keys(each).length === 0));
   return (
-    <fieldset className="stack">
-      <legend>{label}</legend>
-      {fields}
-      {faults}
-    </fieldset>
+    refersBack(others) ||
+    anyOf.some((way) => refersBack((way as { readonly additionalProperties?: unknown } | null)?.additionalProperties))
   );
-}
-
-/** The required ones first, in their order: that of the properties is lost where the schema is stored. */
-function inOrder({ properties = {}, required = [] }: FormSchema): Array<[string, FormSchema]> {
-  const rank = (name: string): number => (required.includes(name) ? required.indexOf(name) : required.length);
-  return Object.entries(properties).toSorted(([one], [other]) => rank(one) - rank(other));
-}
-
-function Items(props: PartProps): JSX.Element {
-  const { schema, value, onChange, label, path, errors, depth } = props;
-  const items = Array.isArray(value) ? (value as unknown[]) : [];
-  const own = errors.get(pathKey(path)) ?? [];
-  const keys = useItemKeys(items.length);
-  return (
-    <fieldset className="stack-tight">
-      <legend>{label}</legend>
-      {schema.description !== undefined && <span className="small muted">{schema.description}</span>}
-      {items.map((item, index) => (
-        <div key={keys.all[index]} className="stack-tight">
-          <Part
-            schema={schema.items ?? {}}
-            value={item}
-            onChange={(next) => onChange(items.with(index, next ?? null))}
-            label={`${schema.items?.title ?? "Item"} ${index + 1}`}
-            path={[...path, index]}
-            errors={errors}
-            required
-            depth={depth + 1}
-          />
-          <div className="row">
-            <button
-              type="button"
-              className="button button-small"
-              onClick={() => {
-                keys.remove(index);
-                onChange(items.toSpliced(index, 1));
-              }}
-            >
-              Remove {index + 1}
-            </button>
-          </div>
-        </div>
-      ))}
-      <div className="row">
-        <button
-          type="button"
-          className="button button-small"
-          onClick={() => onChange([...items, initialData(schema.items ?? {}) ?? null])}
-        >
-          <Icon name="plus" /> Add
-        </button>
-      </div>
-      {own.length > 0 && (
-        <span className="small field-error" role="alert">
-          {own.join(" ")}
-        </span>
-      )}
-    </fieldset>
-  );
-}
-
-/** A key for each item that stays with it when others are removed: controls keep a text of their own, which must not move to another. */
-function useItemKeys(length: number): { readonly all: readonly number[]; readonly remove: (index: number) => void } {
-  const [{ known, next }, setKeys] = useState({ known: [] as readonly number[], next: 0 });
-  const more = Array.from({ length: Math.max(0, length - known.length) }, (_, index) => next + index);
-  if (more.length > 0) setKeys({ known: [...known, ...more], next: next + more.length });
-  return {
-    all: [...known, ...more],
-    remove: (index) => setKeys((now) => ({ ...now, known: now.known.toSpliced(index, 1) })),
-  };
 }

@@ -1,83 +1,188 @@
-/** As much of JSON Schema as decides which control is shown; the service checks all of it. */
+/** The part of JSON Schema 2020-12 that decides which control is shown; the API validates the rest. */
 export interface FormSchema {
   readonly type?: string | readonly string[];
   readonly title?: string;
   readonly description?: string;
   readonly default?: unknown;
+  readonly examples?: readonly unknown[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly format?: string;
   readonly minimum?: number;
-  readonly maximum?: number;
   readonly maxLength?: number;
   readonly contentEncoding?: string;
   readonly contentMediaType?: string;
-  readonly properties?: Readonly<Record<string, FormSchema>>;
+  readonly properties?: Readonly<Record<string, unknown>>;
   readonly required?: readonly string[];
-  readonly items?: FormSchema;
+  readonly additionalProperties?: unknown;
+  readonly items?: unknown;
+  readonly oneOf?: readonly unknown[];
+  readonly anyOf?: readonly unknown[];
+  readonly allOf?: readonly unknown[];
+  readonly $ref?: string;
+  /** The language of the text, and of every text below it. */
+  readonly "x-language"?: string;
+  /** What the text is an ID of. */
+  readonly "x-reference"?: string;
+  readonly "x-advanced"?: boolean;
+  /** A nested flow, which is edited on the canvas. */
+  readonly "x-flow"?: boolean;
 }
 
-/** Errors, by the path in the data. */
+type Path = ReadonlyArray<string | number>;
+
+/** Error messages by path in the data. */
 export type FormErrors = ReadonlyMap<string, readonly string[]>;
-export const pathKey = (path: ReadonlyArray<string | number>): string => JSON.stringify(path);
+export const pathKey = (path: Path): string => JSON.stringify(path);
 
-/** The props of each control of a form. */
-export interface PartProps {
-  readonly schema: FormSchema;
-  readonly value: unknown;
-  readonly onChange: (value: unknown) => void;
-  readonly label: string;
-  readonly path: ReadonlyArray<string | number>;
-  readonly errors: FormErrors;
-  readonly required: boolean;
-  /** How deep it is nested; a schema that contains itself becomes a text of JSON. */
-  readonly depth: number;
+const MAX_HOPS = 20;
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+const isText = (value: unknown): value is string => typeof value === "string";
+const isTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText);
+const isNumber = (value: unknown): boolean => typeof value === "number";
+const isBoolean = (value: unknown): boolean => typeof value === "boolean";
+
+/** What each keyword must be to be used. A schema can come from anyone's document, so a keyword of another type is ignored. */
+const KEYWORDS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  type: (value) => isText(value) || isTexts(value),
+  title: isText,
+  description: isText,
+  default: () => true,
+  examples: Array.isArray,
+  enum: Array.isArray,
+  const: () => true,
+  format: isText,
+  minimum: isNumber,
+  maxLength: isNumber,
+  contentEncoding: isText,
+  contentMediaType: isText,
+  properties: isObject,
+  required: isTexts,
+  additionalProperties: (value) => isObject(value) || isBoolean(value),
+  items: (value) => isObject(value) || isBoolean(value),
+  oneOf: Array.isArray,
+  anyOf: Array.isArray,
+  allOf: Array.isArray,
+  $ref: isText,
+  "x-language": isText,
+  "x-reference": isText,
+  "x-advanced": isBoolean,
+  "x-flow": isBoolean,
+};
+
+/** A schema with its known keywords only, its reference followed and its `allOf` merged. `root`: the whole schema, for references. */
+export function readSchema(given: unknown, root: unknown, hops = 0): FormSchema {
+  if (!isObject(given) || hops > MAX_HOPS) return {};
+  const own = Object.fromEntries(
+    Object.entries(given).filter(([keyword, value]) => Object.hasOwn(KEYWORDS, keyword) && KEYWORDS[keyword]?.(value)),
+  ) as FormSchema;
+  const { $ref, allOf, ...rest } = own;
+  // The parts share the budget, so that parts that refer to each other end.
+  const parts = (allOf ?? []).slice(0, MAX_HOPS).map((part) => readSchema(part, root, hops + 5));
+  const target = $ref === undefined ? [] : [readSchema(follow($ref, root), root, hops + 1)];
+  return [...target, ...parts, rest].reduce(merged, {});
 }
 
-/** The data a form begins with: its defaults. */
-export function initialData(schema: FormSchema, isOptional = false): unknown {
-  if (schema.default !== undefined) return schema.default;
-  if (schema.const !== undefined) return schema.const;
-  if (schema.properties === undefined) return undefined;
-  const members = Object.entries(schema.properties).flatMap(([name, member]) => {
-    const value = initialData(member, schema.required?.includes(name) !== true);
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return isOptional && members.length === 0 ? undefined : Object.fromEntries(members);
+function merged(one: FormSchema, other: FormSchema): FormSchema {
+  return {
+    ...one,
+    ...other,
+    ...(one.properties && other.properties && { properties: { ...one.properties, ...other.properties } }),
+    ...(one.required && other.required && { required: [...new Set([...one.required, ...other.required])] }),
+  };
 }
 
-/** The data as it is sent. A box that nobody has ticked says no: where an answer is required, that is it. */
-export function completed(schema: FormSchema, value: unknown): unknown {
-  if (isCheck(schema)) return value ?? false;
-  if (Array.isArray(value)) return value.map((item) => completed(schema.items ?? {}, item));
-  if (schema.properties === undefined || typeof value !== "object" || value === null) return value;
-  const data = value as Readonly<Record<string, unknown>>;
-  const members = Object.entries(schema.properties).flatMap(([name, member]) => {
-    const isSent = Object.hasOwn(data, name) || (schema.required?.includes(name) === true && isCheck(member));
-    return isSent ? [[name, completed(member, data[name])] as const] : [];
-  });
-  return { ...data, ...Object.fromEntries(members) };
+/** The value that a JSON pointer into the same document names. */
+function follow(ref: string, root: unknown): unknown {
+  if (!ref.startsWith("#")) return undefined;
+  let at = root;
+  for (const step of pointer(ref)) {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
+    at = (at as Readonly<Record<string, unknown>>)[step];
+  }
+  return at;
 }
 
-const isCheck = (schema: FormSchema): boolean => typeOf(schema) === "boolean" && schema.enum === undefined;
-
-/** Of several types the first that is not null. */
-export function typeOf({ type }: FormSchema): string | undefined {
-  return typeof type === "string" ? type : type?.find((each) => each !== "null");
+function pointer(ref: string): string[] {
+  try {
+    const steps = decodeURIComponent(ref.slice(1)).split("/").slice(1);
+    return steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  } catch {
+    return [""];
+  }
 }
 
-/** Whether a text is a file, as base64: its bytes have no other place in JSON. */
+/** The types of a schema without `null`; what its other keywords imply if it names none. */
+export function typesOf(schema: FormSchema): readonly string[] {
+  const { type } = schema;
+  if (type !== undefined)
+    return (typeof type === "string" ? [type] : [...new Set(type)]).filter((each) => each !== "null");
+  if (schema.properties !== undefined || isObject(schema.additionalProperties)) return ["object"];
+  return isObject(schema.items) ? ["array"] : [];
+}
+
+export const allowsNull = ({ type }: FormSchema): boolean =>
+  type === "null" || (Array.isArray(type) && type.includes("null"));
+
+export type Control =
+  | "code"
+  | "reference"
+  | "choice"
+  | "constant"
+  | "union"
+  | "members"
+  | "record"
+  | "checks"
+  | "list"
+  | "text"
+  | "number"
+  | "check"
+  | "json"
+  | "none";
+
+/** Most values that are shown as a list of boxes. */
+const MAX_CHECKS = 12;
+
+/** The control for a schema that `readSchema` has read. */
+export function controlOf(schema: FormSchema, root: unknown): Control {
+  if (schema["x-flow"] === true) return "none";
+  if (schema.enum !== undefined) return "choice";
+  const types = typesOf(schema);
+  if (schema.const !== undefined && types[0] !== "boolean") return "constant";
+  if (schema.oneOf !== undefined || schema.anyOf !== undefined || types.length > 1) return "union";
+  switch (types[0]) {
+    case "string":
+      if (schema["x-reference"] !== undefined) return "reference";
+      return schema["x-language"] === undefined ? "text" : "code";
+    case "number":
+    case "integer":
+      return "number";
+    case "boolean":
+      return "check";
+    case "object":
+      if (Object.keys(schema.properties ?? {}).length > 0 || schema.additionalProperties === false) return "members";
+      return "record";
+    case "array": {
+      if (!isObject(schema.items)) return "json";
+      const { enum: choices } = readSchema(schema.items, root);
+      return choices !== undefined && choices.length <= MAX_CHECKS && choices.every(isText) ? "checks" : "list";
+    }
+    default:
+      return allowsNull(schema) ? "constant" : "json";
+  }
+}
+
+/** Whether a string holds a file as base64, which JSON has no other type for. */
 export const isFile = ({ contentEncoding, format }: FormSchema): boolean =>
   contentEncoding === "base64" || format === "byte";
 
 export const isMarkdown = ({ format, contentMediaType }: FormSchema): boolean =>
   format === "markdown" || contentMediaType === "text/markdown";
 
-/** What the field around a control says. */
-export function fieldOf({ schema, label, path, errors, required }: PartProps) {
-  return {
-    label: required ? label : `${label} (optional)`,
-    ...(schema.description !== undefined && { hint: schema.description }),
-    errors: errors.get(pathKey(path)) ?? [],
-  };
+/** Members of an object with required ones first, in the order of `required`, because storing a schema loses the order of its properties. */
+export function membersOf({ properties = {}, required = [] }: FormSchema): ReadonlyArray<readonly [string, unknown]> {
+  const rank = new Map(required.map((name, at) => [name, at]));
+  const rankOf = (name: string): number => rank.get(name) ?? required.length;
+  return Object.entries(properties).toSorted(([one], [other]) => rankOf(one) - rankOf(other));
 }

@@ -5,11 +5,11 @@ import { lookOf } from "../status.tsx";
 import { duration } from "../time.tsx";
 import type { Span, TimelineBar, TimelineRow } from "./rows.ts";
 
-/** All rows are as high: which of them are seen is known without drawing any. As in the style sheet. */
+/** All rows have this height (pixels, same as in the style sheet), so the visible rows are known without drawing any. */
 export const ROW_HEIGHT = 32;
 const INDENT = 16;
 const CHEVRON = 26;
-/** Bars of one row; a node may have a hundred attempts. */
+/** Bars drawn per row; a node may have a hundred attempts. */
 const BARS = 400;
 
 export const Row = memo(function Row({
@@ -43,7 +43,7 @@ export const Row = memo(function Row({
           className="timeline-chevron"
           style={{ insetInlineStart: indent }}
           aria-expanded={row.open}
-          aria-label={`What is inside ${row.label}`}
+          aria-label={`Contents of ${row.label}`}
           onClick={() => onFold(row.id, !row.open)}
         >
           <Icon name="chevron" className={row.open ? "chevron-open" : ""} />

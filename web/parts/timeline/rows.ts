@@ -1,9 +1,9 @@
-/** A stretch of time in a row. */
+/** A period in a row. */
 export interface TimelineBar {
   readonly from: string;
-  /** Null while it lasts. */
+  /** null while it lasts. */
   readonly to: string | null;
-  /** Work; waiting for a person, a time or another run; or waiting for the next attempt. */
+  /** `work`; `wait` for a person, a delay or another run; `pause` before the next attempt. */
   readonly kind: "work" | "wait" | "pause";
   readonly tone: string;
   readonly title: string;
@@ -12,33 +12,33 @@ export interface TimelineBar {
 export interface TimelineRow {
   readonly id: string;
   readonly label: string;
-  /** What it is called otherwise, in smaller print; null for nothing. */
+  /** The node ID in smaller print; null if the label already shows it. */
   readonly second: string | null;
   readonly depth: number;
   readonly state: string;
   readonly note: string | null;
-  /** Whether what is inside is shown; null where nothing is. */
+  /** Whether children are shown; null if there are none. */
   readonly open: boolean | null;
   readonly bars: readonly TimelineBar[];
 }
 
-/** What of the whole is looked at, in milliseconds. */
+/** The visible time range, in milliseconds. */
 export interface Span {
   readonly from: number;
   readonly to: number;
 }
 
-/** The narrowest that can be looked at (ms). */
+/** The shortest visible range (ms). */
 const NARROWEST = 2;
 
-/** A span `factor` times as long, around a point, within the whole. */
+/** A range `factor` times as long around a point, kept within `whole`. */
 export function zoomed(span: Span, whole: Span, factor: number, around: number): Span {
   const length = Math.min(Math.max((span.to - span.from) * factor, NARROWEST), whole.to - whole.from);
   const share = (around - span.from) / (span.to - span.from);
   return within({ from: around - share * length, to: around + (1 - share) * length }, whole);
 }
 
-/** A span moved by a share of its length, within the whole. */
+/** A range moved by a fraction of its length, kept within `whole`. */
 export function moved(span: Span, whole: Span, share: number): Span {
   const by = (span.to - span.from) * share;
   return within({ from: span.from + by, to: span.to + by }, whole);
@@ -50,7 +50,7 @@ function within({ from, to }: Span, whole: Span): Span {
   return { from, to };
 }
 
-/** Round times after the beginning at which the axis is marked, `most` of them at most. */
+/** Round times for the marks of the axis, relative to the start; at most `most`. */
 export function ticksOf(span: Span, start: number, most: number): number[] {
   const step = stepFor((span.to - span.from) / most);
   const ticks: number[] = [];

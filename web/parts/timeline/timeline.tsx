@@ -9,12 +9,12 @@ import "./timeline.css";
 
 /** Rows drawn above and below the visible ones. */
 const SPARE = 8;
-/** What stands beside the bars, and the place that a mark of the axis takes (pixels). */
+/** Width of everything beside the bars, and width of an axis mark (pixels). */
 const BESIDE = 360;
 const TICK = 88;
 const ZOOM = 2;
 
-/** When each node began and ended, in relation to the whole. A click chooses the node. Only the rows that are seen are drawn. */
+/** Start and end of each node on a common time axis. A click selects the node. Only visible rows are drawn. */
 export function Timeline({
   rows,
   from,
@@ -33,7 +33,7 @@ export function Timeline({
   const now = useNow();
   const start = Date.parse(from);
   const whole: Span = { from: start, to: Math.max(to === null ? now : Date.parse(to), start + 1) };
-  // Null: all of it, also while it grows.
+  // null shows the whole range, even while it grows.
   const [looked, setLooked] = useState<Span | null>(null);
   const span = looked ?? whole;
   const region = useRef<HTMLDivElement>(null);
@@ -43,7 +43,7 @@ export function Timeline({
   const shown = rows.slice(first, Math.ceil((top + height) / ROW_HEIGHT) + SPARE);
   const at = rows.findIndex(({ id }) => id === selected);
 
-  // A choice made elsewhere is shown here too.
+  // A selection made elsewhere is also shown here.
   useEffect(() => {
     if (at !== -1 && list.current) showRow(list.current, at);
   }, [at]);
@@ -56,7 +56,7 @@ export function Timeline({
     if (!row || !list.current) return;
     showRow(list.current, index);
     onSelect(row.id);
-    // The row may be drawn only after the list has been scrolled to it.
+    // The row may be drawn only after the list has scrolled to it.
     requestAnimationFrame(() => list.current?.querySelector<HTMLElement>(`[data-at="${index}"]`)?.focus());
   };
   const onKey = (event: KeyboardEvent): void => {
@@ -79,7 +79,7 @@ export function Timeline({
     act();
   };
 
-  // The group itself is no control; its keys are those of the rows in it.
+  // The group itself is not a control: it handles the keys of the rows in it.
   useEffect(() => {
     const element = region.current;
     element?.addEventListener("keydown", onKey);
@@ -112,7 +112,7 @@ export function Timeline({
           <button
             type="button"
             className="button button-small"
-            title="All of it (0)"
+            title="Fit to window (0)"
             disabled={looked === null}
             onClick={fit}
           >
@@ -128,7 +128,7 @@ export function Timeline({
         </div>
         <span className="timeline-took small muted">{duration(whole.to - whole.from)}</span>
       </div>
-      <div className="timeline-list" ref={list} role="region" aria-label="Nodes in time" tabIndex={0}>
+      <div className="timeline-list" ref={list} role="region" aria-label="Timeline rows" tabIndex={0}>
         <div className="timeline-all" style={{ height: rows.length * ROW_HEIGHT }}>
           {shown.map((row, index) => (
             <Row
@@ -148,7 +148,7 @@ export function Timeline({
   );
 }
 
-/** Around what is zoomed: the chosen row, where it is seen, or the middle. */
+/** The point to zoom around: the selected row if it is visible, otherwise the middle. */
 function focusOf(row: TimelineRow | undefined, { from, to }: Span): number {
   const [bar] = row?.bars ?? [];
   const last = row?.bars.at(-1);
@@ -171,7 +171,7 @@ function showRow(list: HTMLElement, index: number): void {
   else if (top + ROW_HEIGHT > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW_HEIGHT - list.clientHeight;
 }
 
-/** Which part of a scrolling list is seen; in steps of a row, so that most scrolling draws nothing anew. */
+/** The visible part of a scrolling list, in whole rows, so that most scrolling redraws nothing. */
 function useSeen(list: React.RefObject<HTMLElement | null>): {
   readonly top: number;
   readonly height: number;

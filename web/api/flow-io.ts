@@ -1,0 +1,12 @@
+import { api, unwrap } from "./client.ts";
+import type { Schemas } from "./client.ts";
+
+/** Inputs, outputs and examples of a version, -1 for the published one, or of the draft. */
+export const readIo = (
+  project_id: string,
+  query: { readonly draft: true } | { readonly version: number },
+): Promise<Schemas["FlowIo"]> =>
+  // The same path has other formats too.
+  unwrap(api.GET("/v2/projects/{project_id}/io-schema", { params: { path: { project_id }, query } })) as Promise<
+    Schemas["FlowIo"]
+  >;

@@ -1,0 +1,330 @@
+import {
+  Background,
+  BackgroundVariant,
+  MiniMap,
+  ReactFlow,
+  ReactFlowProvider,
+  SelectionMode,
+  useReactFlow,
+} from "@xyflow/react";
+import type { EdgeChange, FinalConnectionState, NodeChange, Connection as Joined } from "@xyflow/react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import type { Dispatch, DragEvent, JSX, SetStateAction } from "react";
+import { graphAt, nodesOf, pathOf } from "../../../flow/access.ts";
+import type { Point, Scope } from "../../../flow/document.ts";
+import { useEditor } from "../editor-context.ts";
+import { marksOf, misfitsOf } from "../marks.ts";
+import { CanvasActions } from "./canvas-actions.ts";
+import { ConnectDialog } from "./connect-dialog.tsx";
+import { EdgeTools } from "./edge-tools.tsx";
+import { GRID, NODE_WIDTH } from "./geometry.ts";
+import { Drawing } from "./graph-view.ts";
+import type { ViewEdge, ViewInput, ViewNode } from "./graph-view.ts";
+import { KIND_TYPE } from "./kind-type.ts";
+import { Line } from "./line-edge.tsx";
+import { NodeTools } from "./node-tools.tsx";
+import { Sticky } from "./note-node.tsx";
+import { Palette, cornerNear } from "./palette.tsx";
+import type { Opening } from "./palette.tsx";
+import { Places } from "./places.ts";
+import { bringIntoView, panelOver, reveal } from "./reveal.ts";
+import { Step } from "./step-node.tsx";
+import { besideCentre } from "./in-view.ts";
+import { Tools } from "./tools.tsx";
+import { useCanvasEdits } from "./use-canvas-edits.ts";
+import { useCanvasKeys } from "./use-canvas-keys.ts";
+import "@xyflow/react/dist/style.css";
+import "./canvas.css";
+import "./step-node.css";
+
+const NODE_TYPES = { step: Step, note: Sticky };
+const EDGE_TYPES = { line: Line };
+/** From these numbers of nodes on there is a minimap, and only what is visible is drawn. */
+const WITH_MINIMAP = 50;
+const MANY = 200;
+/** Texts on nodes are not readable below this zoom. */
+const FAR = 0.5;
+const ARIA_LABELS = { "minimap.ariaLabel": "Minimap" };
+const SELECT_KEYS = ["Shift", "Control", "Meta"];
+const FIT = { maxZoom: 1, padding: 0.15 };
+
+export interface CanvasProps {
+  readonly view: Scope;
+  readonly expanded: ReadonlySet<string>;
+  readonly setExpanded: Dispatch<SetStateAction<ReadonlySet<string>>>;
+  readonly isLocked: boolean;
+  readonly setLocked: (isLocked: boolean) => void;
+  readonly mayEdit: boolean;
+}
+
+/** The flow as a graph that can be edited. */
+export function Canvas(props: CanvasProps): JSX.Element {
+  return (
+    <ReactFlowProvider>
+      <Inner {...props} />
+    </ReactFlowProvider>
+  );
+}
+
+function Inner({ view, expanded, setExpanded, isLocked, setLocked, mayEdit }: CanvasProps): JSX.Element {
+  const { state, kinds, kindOf, check, problems, values, pins, isReadOnly } = useEditor();
+  const { document, scope, selection } = state;
+  const flow = useReactFlow<ViewNode, ViewEdge>();
+  const frame = useRef<HTMLDivElement>(null);
+  const [places] = useState(() => new Places(kinds));
+  const [opening, setOpening] = useState<Opening | null>(null);
+  const [connecting, setConnecting] = useState<string | null>(null);
+  const [editing, setEditing] = useState<string | null>(null);
+  const [hoveredEdge, setHoveredEdge] = useState<string | null>(null);
+  // Places while nodes are dragged; the document gets them when they are dropped.
+  const [dragged, setDragged] = useState<ReadonlyMap<string, Point>>(new Map());
+
+  const marks = useMemo(() => marksOf(problems), [problems]);
+  const misfits = useMemo(() => misfitsOf(document, check), [document, check]);
+  const placesOf = useCallback<ViewInput["placesOf"]>(
+    (of, sizes) => places.of(document, of, sizes),
+    [document, places],
+  );
+  const [drawing] = useState(() => new Drawing());
+  const drawn = useMemo(() => {
+    const input = {
+      document,
+      view,
+      expanded,
+      kindOf,
+      marks,
+      misfits,
+      values,
+      pins,
+      placesOf,
+      scope,
+      selection,
+      isReadOnly,
+    };
+    return drawing.of(input);
+  }, [drawing, document, view, expanded, kindOf, marks, misfits, values, pins, placesOf, scope, selection, isReadOnly]);
+  const nodes = useMemo(
+    () =>
+      dragged.size === 0
+        ? drawn.nodes
+        : drawn.nodes.map((node) => {
+            const position = dragged.get(node.id);
+            return position === undefined ? node : { ...node, position, dragging: true };
+          }),
+    [drawn.nodes, dragged],
+  );
+  const isLarge = drawn.nodes.length > MANY;
+
+  const edits = useCanvasEdits({ view, expanded, places, drawn });
+  const { select, move, connect, fits, drop } = edits;
+  const toggle = useCallback(
+    (path: string): void => {
+      // What is selected inside a flow that is collapsed would open it as a page.
+      edits.leave(path);
+      setExpanded((open) => {
+        const next = new Set(open);
+        if (!next.delete(path)) next.add(path);
+        return next;
+      });
+    },
+    [edits, setExpanded],
+  );
+  const actions = useMemo(() => {
+    const { enter, editNote, resizeNote, colorNote } = edits;
+    return { toggle, enter, editNote, resizeNote, colorNote, isReadOnly, editing, setEditing };
+  }, [toggle, edits, isReadOnly, editing]);
+  useCanvasKeys({ frame, view, edits, drawn, open: setOpening, connect: setConnecting, toggle, write: setEditing });
+
+  const [chosen, ...others] = selection.nodes;
+  const width = useRef(0);
+  const shown = chosen !== undefined && others.length === 0 ? pathOf(scope, chosen) : null;
+  useEffect(() => {
+    const { current: element } = frame;
+    if (element === null) return;
+    if (shown === null) {
+      width.current = element.clientWidth;
+      return;
+    }
+    // A panel that opens beside the canvas must not cover the node that it is about.
+    const observer = new ResizeObserver(() => {
+      const isOver = width.current !== element.clientWidth || panelOver(element) !== null;
+      if (isOver && element.querySelector(".react-flow__node.dragging") === null) bringIntoView(flow, element, shown);
+      width.current = element.clientWidth;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [flow, shown]);
+
+  const onNodesChange = (changes: ReadonlyArray<NodeChange<ViewNode>>): void => {
+    const moved = new Map<string, Point>();
+    for (const change of changes)
+      if (change.type === "position" && change.dragging === true && change.position)
+        moved.set(change.id, change.position);
+    if (moved.size > 0) setDragged((before) => new Map([...before, ...moved]));
+    select(changes.filter((change) => change.type === "select"));
+  };
+  const onEdgesChange = (changes: ReadonlyArray<EdgeChange<ViewEdge>>): void =>
+    select(changes.filter((change) => change.type === "select"));
+  const onDragStop = (_: unknown, __: unknown, moved: readonly ViewNode[]): void => {
+    setDragged(new Map());
+    move(moved);
+  };
+  const onConnectEnd = (event: MouseEvent | TouchEvent, connection: FinalConnectionState): void => {
+    const { fromNode, fromHandle, isValid, toHandle } = connection;
+    if (isValid === true || toHandle !== null || !fromNode || !fromHandle) return;
+    const at = "changedTouches" in event ? event.changedTouches[0] : event;
+    if (!at) return;
+    const from = { path: fromNode.id, handle: fromHandle.type === "source" ? (fromHandle.id ?? "out") : null };
+    const below = globalThis.document
+      .elementFromPoint(at.clientX, at.clientY)
+      ?.closest<HTMLElement>(".react-flow__node-step");
+    if (below?.dataset["id"] !== undefined && below.dataset["id"] !== from.path)
+      return edits.join(from, below.dataset["id"]);
+    if (below) return;
+    setOpening({
+      from,
+      at: flow.screenToFlowPosition({ x: at.clientX, y: at.clientY }),
+      corner: cornerNear({ x: at.clientX, y: at.clientY }, frame.current),
+    });
+  };
+  const onDrop = (event: DragEvent): void => {
+    const type = event.dataTransfer.getData(KIND_TYPE);
+    if (type === "" || isReadOnly) return;
+    event.preventDefault();
+    setOpening(null);
+    drop(type, flow.screenToFlowPosition({ x: event.clientX, y: event.clientY }), edgeAt(event));
+  };
+  const isEmpty = nodesOf(graphAt(document, view)).length === 0;
+  return (
+    <CanvasActions value={actions}>
+      <div
+        className="editor-canvas"
+        ref={frame}
+        tabIndex={-1}
+        onDragOver={(event) => event.preventDefault()}
+        onDrop={onDrop}
+      >
+        <ReactFlow<ViewNode, ViewEdge>
+          nodes={nodes as ViewNode[]}
+          edges={drawn.edges as ViewEdge[]}
+          nodeTypes={NODE_TYPES}
+          edgeTypes={EDGE_TYPES}
+          ariaLabelConfig={ARIA_LABELS}
+          aria-label="Flow canvas"
+          disableKeyboardA11y
+          edgesFocusable={false}
+          deleteKeyCode={null}
+          selectionKeyCode="Shift"
+          selectionMode={SelectionMode.Partial}
+          multiSelectionKeyCode={SELECT_KEYS}
+          nodesConnectable={!isReadOnly}
+          edgesReconnectable={!isReadOnly}
+          nodeDragThreshold={3}
+          connectionRadius={28}
+          snapToGrid
+          snapGrid={SNAP}
+          zoomOnDoubleClick={false}
+          elevateNodesOnSelect={false}
+          onlyRenderVisibleElements={isLarge}
+          minZoom={0.1}
+          maxZoom={2}
+          onInit={() => firstLook(frame.current, flow, drawn.nodes, isLarge)}
+          onMove={(_, { zoom }) => frame.current?.toggleAttribute("data-far", zoom < FAR)}
+          onNodesChange={onNodesChange}
+          onEdgesChange={onEdgesChange}
+          onNodeDragStop={onDragStop}
+          onSelectionDragStop={(event, moved) => onDragStop(event, null, moved)}
+          onNodeDoubleClick={(_, node) => node.type === "step" && node.data.isNested && edits.enter(node.id)}
+          onConnect={(joined) => connect(joined)}
+          onConnectEnd={onConnectEnd}
+          onReconnect={(old, joined: Joined) => edits.reconnect(old, joined)}
+          isValidConnection={fits}
+          onEdgeMouseEnter={(_, edge) => setHoveredEdge(edge.id)}
+          onPaneClick={() => {
+            setHoveredEdge(null);
+            setOpening(null);
+          }}
+        >
+          <Background variant={BackgroundVariant.Dots} gap={GRID * 3} size={1.5} />
+          {nodes.length > WITH_MINIMAP && <MiniMap pannable zoomable nodeClassName={miniClass} />}
+          <EdgeTools
+            edges={drawn.edges}
+            hovered={hoveredEdge}
+            onLeave={() => setHoveredEdge(null)}
+            onInsert={(edge, at) =>
+              setOpening({ edge, at, corner: cornerNear(flow.flowToScreenPosition(at), frame.current) })
+            }
+            onRemove={(edge) => edits.removeEdge(edge)}
+          />
+          {dragged.size === 0 && opening === null && (
+            <NodeTools edits={edits} onAdd={setOpening} onConnect={setConnecting} />
+          )}
+        </ReactFlow>
+        <Tools
+          view={view}
+          edits={edits}
+          mayEdit={mayEdit}
+          isLocked={isLocked}
+          setLocked={setLocked}
+          onAdd={() => setOpening(edits.afterSelected())}
+          onNote={() => setEditing(edits.addNote(besideCentre(flow)))}
+        />
+        {isEmpty && opening === null && (
+          <div className="canvas-empty">
+            <h2>Empty flow</h2>
+            <p>Add an input node to start.</p>
+            {!isReadOnly && (
+              <button type="button" className="button button-primary" onClick={() => setOpening({})}>
+                Add node
+              </button>
+            )}
+          </div>
+        )}
+        {opening !== null && !isReadOnly && (
+          <Palette
+            key={JSON.stringify(opening)}
+            opening={opening}
+            view={view}
+            frame={frame}
+            onClose={() => setOpening(null)}
+            onChoose={(kind) => {
+              setOpening(null);
+              reveal(flow, frame.current, edits.add(kind, opening, middleOf(frame.current, flow)));
+            }}
+          />
+        )}
+        {connecting !== null && <ConnectDialog path={connecting} edits={edits} onClose={() => setConnecting(null)} />}
+      </div>
+    </CanvasActions>
+  );
+}
+
+const SNAP: [number, number] = [GRID, GRID];
+const miniClass = (node: ViewNode): string => (node.type === "step" ? `mini-${node.data.group}` : "mini-note");
+
+type Flow = ReturnType<typeof useReactFlow<ViewNode, ViewEdge>>;
+
+/** Shows the whole flow; of a large one the selected node, or the beginning, because all of it would be too small to read. */
+function firstLook(frame: HTMLElement | null, flow: Flow, nodes: readonly ViewNode[], isLarge: boolean): void {
+  const top = (): ViewNode | undefined => nodes.toSorted((a, b) => a.position.y - b.position.y)[0];
+  const target = nodes.find((node) => node.selected === true) ?? top();
+  if (target === undefined || !isLarge) return void flow.fitView(FIT);
+  const { x, y } = target.position;
+  void flow.setCenter(x + NODE_WIDTH / 2, y + (frame?.clientHeight ?? 600) / 3, { zoom: 0.8 });
+}
+
+function middleOf(frame: HTMLElement | null, flow: Flow): Point {
+  const box = frame?.getBoundingClientRect();
+  return flow.screenToFlowPosition({
+    x: (box?.left ?? 0) + (box?.width ?? 800) / 2,
+    y: (box?.top ?? 0) + (box?.height ?? 600) / 2.5,
+  });
+}
+
+/** The edge under a dropped node, by the canvas's ID. */
+function edgeAt(event: DragEvent): string | null {
+  const element = globalThis.document
+    .elementsFromPoint(event.clientX, event.clientY)
+    .find((each) => each.closest(".react-flow__edge"));
+  return element?.closest<HTMLElement>(".react-flow__edge")?.dataset["id"] ?? null;
+}

@@ -1,0 +1,36 @@
+import type { RawAnswer, RawRequest } from "../../api/raw-request.ts";
+import { callUrl, uploadUrl } from "../../parts/snippets/flow-code.ts";
+import type { FlowCall } from "../../parts/snippets/flow-code.ts";
+
+/** The requests of a call: with a key the ones of the code, without one a run that the session starts. */
+export function requestsOf(call: FlowCall, key: string, files: Readonly<Record<string, File>>): RawRequest[] {
+  const { way, inputs, project_id, version } = call;
+  const type = "application/json";
+  if (key === "") {
+    const { user_id, ...others } = inputs;
+    const body = {
+      project_id,
+      ...(version !== null && { version }),
+      inputs: others,
+      ...(user_id !== undefined && { user_id }),
+      mode: way === "sync" ? "sync" : "async",
+    };
+    const text = JSON.stringify(body);
+    return [{ method: "POST", url: `${call.base}/v2/runs`, headers: {}, body: { kind: "text", type, text } }];
+  }
+  const headers = { Authorization: `Bearer ${key}` };
+  const uploads = call.uploads.flatMap((upload): RawRequest[] => {
+    const file = files[upload.node_id];
+    if (file === undefined) return [];
+    const body = { kind: "form", type: "multipart/form-data", fields: [["file", file]] } as const;
+    return [{ method: "POST", url: uploadUrl(call, upload), headers, body }];
+  });
+  const prefer = way === "async" ? { Prefer: "respond-async" } : {};
+  const body = { kind: "text", type, text: JSON.stringify(inputs) } as const;
+  return [...uploads, { method: "POST", url: callUrl(call), headers: { ...headers, ...prefer }, body }];
+}
+
+/** The ID of the run that a response tells of. */
+export function runIn(answer: RawAnswer | null): string | null {
+  return /"run_id":\s?"([0-9a-f-]{36})"/.exec(answer?.text ?? "")?.[1] ?? null;
+}
